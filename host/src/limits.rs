@@ -1,0 +1,94 @@
+//! Every default, bound and time-out of the host, each with its reason.
+//!
+//! A number of SQS's own carries the rule of SQS it comes from; a number of ours carries why it
+//! was chosen.
+
+use std::time::Duration;
+
+// ---- what SQS allows -------------------------------------------------------------------------
+
+/// The longest long poll SQS knows (`WaitTimeSeconds` 0 to 20).
+pub const MAX_WAIT: Duration = Duration::from_secs(20);
+/// The most messages that one ReceiveMessage brings, and the most entries of a batch call.
+pub const MAX_BATCH: u8 = 10;
+/// The shortest visibility that a mount may name. SQS knows whole seconds, and 0 would hand a
+/// message out again while it is handled.
+pub const MIN_VISIBILITY: Duration = Duration::from_secs(1);
+/// The longest visibility timeout of SQS, and the longest that a message can be hidden counted
+/// from its receive.
+pub const MAX_VISIBILITY: Duration = Duration::from_secs(12 * 60 * 60);
+/// The longest name of a queue, a `.fifo` suffix included.
+pub const MAX_QUEUE_NAME: usize = 80;
+/// The longest delay of a message (`DelaySeconds`).
+pub const MAX_DELAY: Duration = Duration::from_secs(900);
+
+// ---- defaults of a subscription --------------------------------------------------------------
+
+/// A full long poll: the fewest empty receives, which are billed like full ones.
+pub const DEFAULT_WAIT: Duration = MAX_WAIT;
+/// One worker keeps the order of the receive.
+pub const DEFAULT_WORKERS: usize = 1;
+/// The most workers of one subscription. More would hold more messages in flight than a host
+/// can keep leases of in time.
+pub const MAX_WORKERS: usize = 1024;
+/// The first delay before a failed message is handed out again.
+pub const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The longest delay before a failed message is handed out again.
+pub const DEFAULT_RETRY_MAX_DELAY: Duration = Duration::from_secs(5 * 60);
+/// How much of a retry delay is random: half, so that messages that failed together come back
+/// apart, and none comes back at once.
+pub const DEFAULT_RETRY_JITTER: f64 = 0.5;
+
+// ---- the pump --------------------------------------------------------------------------------
+
+/// How much longer than its wait a receive may take before its attempt is given up: the answer of
+/// a full poll must still get through.
+pub const RECEIVE_GRACE: Duration = Duration::from_secs(5);
+/// With a wait under this an empty answer is followed by a pause, so that an empty queue is not
+/// asked (and billed) thousands of times a second.
+pub const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// The first pause after an empty short poll; it doubles.
+pub const EMPTY_PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause after an empty short poll.
+pub const EMPTY_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The first pause after a failed receive; it doubles, with jitter.
+pub const RECEIVE_BACKOFF: Duration = Duration::from_millis(100);
+/// The longest pause after a failed receive.
+pub const RECEIVE_BACKOFF_MAX: Duration = Duration::from_secs(20);
+/// The longest pause after an error that only a person can mend (access denied, missing queue).
+pub const OPERATOR_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// How often the queue's own visibility timeout is read again where a mount names none.
+pub const ATTRIBUTES_REREAD: Duration = Duration::from_secs(5 * 60);
+
+// ---- other calls -----------------------------------------------------------------------------
+
+/// How long one attempt of a call other than a receive may take.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may take to open.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The first pause before a settlement is tried again; it doubles.
+pub const SETTLE_BACKOFF: Duration = Duration::from_millis(100);
+/// The longest pause before a settlement is tried again.
+pub const SETTLE_BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// Extensions that fall due within this of each other share a call.
+pub const EXTEND_TOGETHER: Duration = Duration::from_millis(10);
+/// What is left free at the end of the twelve hours by the last extension, for clocks and networks.
+pub const WINDOW_MARGIN: Duration = Duration::from_secs(10);
+
+// ---- guests ----------------------------------------------------------------------------------
+
+/// The memory of one instance.
+pub const GUEST_MEMORY: usize = 128 << 20;
+/// How often the epoch moves: a handler that burns the CPU is interrupted within two of these.
+pub const EPOCH_TICK: Duration = Duration::from_millis(5);
+/// The most instances alive at once in the whole host. It bounds the pool's address space.
+pub const MAX_INSTANCES: u32 = 1000;
+/// How long a plugin may take to say its descriptor.
+pub const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest line of a guest's output that is logged; the rest of the line is dropped.
+pub const GUEST_LINE: usize = 8 << 10;
+
+// ---- stopping --------------------------------------------------------------------------------
+
+/// How long handlers in flight may go on after SIGTERM. Under the 30 s that most supervisors wait.
+pub const DEFAULT_DRAIN: Duration = Duration::from_secs(25);
