@@ -70,6 +70,9 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 pub const SETTLE_BACKOFF: Duration = Duration::from_millis(100);
 /// The longest pause before a settlement is tried again.
 pub const SETTLE_BACKOFF_MAX: Duration = Duration::from_secs(5);
+/// How long a settlement that SQS refuses is tried again, within its lease: a worker must not wait
+/// for hours on a message whose delete is denied.
+pub const SETTLE_REFUSED_MAX: Duration = Duration::from_secs(30);
 /// Extensions that fall due within this of each other share a call.
 pub const EXTEND_TOGETHER: Duration = Duration::from_millis(10);
 /// What is left free at the end of the twelve hours by the last extension, for clocks and networks.

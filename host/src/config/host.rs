@@ -1,0 +1,201 @@
+//! The host's own file, `queuelet.toml`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::document::{self, Entry, Node};
+use super::layer::{Layer, Reading};
+use super::problem::{Class, Note, Place, Problem};
+use super::value;
+use super::vocabulary::{Setting, nearest};
+use crate::limits;
+
+const KEYS: [&str; 4] = ["aws", "plugins", "drain", "defaults"];
+const AWS_KEYS: [&str; 3] = ["endpoint_url", "region", "profile"];
+
+/// What the host itself is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostConfig {
+    /// `[aws]`: how SQS is reached.
+    pub aws: AwsSettings,
+    /// `plugins`: the folder of the plugins and their mount files, relative to the folder of
+    /// `queuelet.toml`. Default `plugins`.
+    pub plugins: PathBuf,
+    /// `drain`: how long handlers in flight may go on once the host is told to stop, 0 s to 12 h.
+    /// Default 25 s (SPEC 7.3).
+    pub drain: Duration,
+    pub(super) defaults: Layer,
+    pub(super) notes: Vec<Note>,
+}
+
+/// How SQS is reached. What is none comes from the SDK's own chain: the environment, the files of
+/// `~/.aws`, the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AwsSettings {
+    /// `endpoint_url`: an `http` or `https` URL that every call goes to in place of AWS.
+    pub endpoint_url: Option<String>,
+    /// `region`: the region of every queue that does not say its own.
+    pub region: Option<String>,
+    /// `profile`: the profile of `~/.aws/config` that is used.
+    pub profile: Option<String>,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        HostConfig {
+            aws: AwsSettings::default(),
+            plugins: PathBuf::from("plugins"),
+            drain: limits::DEFAULT_DRAIN,
+            defaults: Layer::default(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl HostConfig {
+    /// Reads the host's file from the disk.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or everything that is wrong with it.
+    pub fn load(path: &Path) -> Result<HostConfig, Vec<Problem>> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(path, &text),
+            Err(error) => {
+                let message = format!("the file cannot be read: {error}");
+                Err(vec![
+                    Problem::new(Class::Config, message).at(&Place::file(path)),
+                ])
+            }
+        }
+    }
+
+    /// Reads the text of the host's file. `path` is what problems name, and what the folder of the
+    /// plugins is relative to.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it.
+    pub fn parse(path: &Path, text: &str) -> Result<HostConfig, Vec<Problem>> {
+        let root = document::parse(path, text)?;
+        let mut config = HostConfig::default();
+        let mut problems = Vec::new();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        config.plugins = folder.join(&config.plugins);
+        for entry in root.entries {
+            let done = match entry.key.as_str() {
+                "aws" => table(entry).map(|entries| config.aws.read(entries, &mut problems)),
+                "defaults" => table(entry).map(|entries| {
+                    let reading = Reading::host_wide(entries);
+                    config.defaults = reading.layer;
+                    config.notes = reading.notes;
+                    problems.extend(reading.problems);
+                }),
+                "plugins" => filled(&entry).map(|text| config.plugins = folder.join(text)),
+                "drain" => drain(&entry).map(|length| config.drain = length),
+                _ => Err(unknown(&entry, &KEYS)),
+            };
+            problems.extend(done.err().map(|problem| *problem));
+        }
+        problems.extend(config.defaults.check_delays().err().map(|problem| *problem));
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(problems)
+        }
+    }
+}
+
+impl AwsSettings {
+    fn read(&mut self, entries: Vec<Entry>, problems: &mut Vec<Problem>) {
+        for entry in entries {
+            let done = match entry.key.as_str() {
+                "endpoint_url" => endpoint(&entry).map(|url| self.endpoint_url = Some(url)),
+                "profile" => filled(&entry).map(|text| self.profile = Some(text.to_owned())),
+                "region" => text(&entry).and_then(|text| match value::region(text) {
+                    Ok(region) => {
+                        self.region = Some(region);
+                        Ok(())
+                    }
+                    Err(message) => Err(wrong(&entry, message)),
+                }),
+                _ => Err(unknown(&entry, &AWS_KEYS)),
+            };
+            problems.extend(done.err().map(|problem| *problem));
+        }
+    }
+}
+
+fn drain(entry: &Entry) -> Result<Duration, Box<Problem>> {
+    // No message can be held for longer than SQS hides it.
+    let most = limits::MAX_VISIBILITY;
+    value::bounded_duration(&entry.key, text(entry)?, &entry.place, most)
+}
+
+fn endpoint(entry: &Entry) -> Result<String, Box<Problem>> {
+    let url = text(entry)?;
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(url.to_owned()),
+        _ => Err(wrong(
+            entry,
+            "not the URL of an endpoint; write one such as http://localhost:4566".to_owned(),
+        )),
+    }
+}
+
+fn text(entry: &Entry) -> Result<&str, Box<Problem>> {
+    match &entry.node {
+        Node::Text(text) => Ok(text),
+        other => Err(wrong(
+            entry,
+            format!("it takes one value, and this is {}", other.kind()),
+        )),
+    }
+}
+
+fn filled(entry: &Entry) -> Result<&str, Box<Problem>> {
+    match text(entry)? {
+        text if text.trim().is_empty() => Err(wrong(
+            entry,
+            "it is empty; fill it in or remove the line".to_owned(),
+        )),
+        text => Ok(text),
+    }
+}
+
+fn table(entry: Entry) -> Result<Vec<Entry>, Box<Problem>> {
+    match entry.node {
+        Node::Table(table) => Ok(table.entries),
+        ref other => {
+            let message = format!(
+                "it is a table, and this is {}; write [{}] over its settings",
+                other.kind(),
+                entry.key
+            );
+            Err(wrong(&entry, message))
+        }
+    }
+}
+
+fn unknown(entry: &Entry, keys: &[&str]) -> Box<Problem> {
+    let message = if Setting::of(&entry.key).is_some_and(|setting| setting.host_wide) {
+        "it is a setting of mounts; write it under [defaults]".to_owned()
+    } else {
+        let nearest = nearest(&entry.key, keys.iter().copied());
+        format!("nothing has this name here; the nearest is `{nearest}`")
+    };
+    wrong(entry, message)
+}
+
+fn wrong(entry: &Entry, message: String) -> Box<Problem> {
+    let problem = Problem::new(Class::Config, message)
+        .setting(&entry.key)
+        .at(&entry.place);
+    Box::new(match &entry.node {
+        Node::Text(text) => problem.given(text),
+        _ => problem,
+    })
+}

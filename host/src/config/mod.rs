@@ -1,0 +1,30 @@
+//! What an operator may write, and what a plugin says of itself (SPEC 1).
+//!
+//! What holds here:
+//!
+//! - One vocabulary ([`SETTINGS`]) and one parser read mount files, descriptors and `[defaults]`.
+//! - Nothing that is written is passed over: an unknown key, a key of a later version and a value
+//!   out of its bounds are each a [`Problem`].
+//! - Problems are collected, never returned one by one: [`resolve`] looks at every setting of every
+//!   mount of every plugin before it answers (SPEC 1.11).
+//! - Nothing here touches the network, and only [`HostConfig::load`] touches the disk.
+
+mod assembly;
+mod document;
+mod host;
+mod layer;
+mod mount;
+mod problem;
+mod queue;
+mod resolve;
+mod subscription;
+mod value;
+mod vocabulary;
+
+pub use host::{AwsSettings, HostConfig};
+pub use mount::{MountFile, mount_files_without_plugin};
+pub use problem::{Class, Level, Note, Place, Problem};
+pub use queue::{QueueName, QueueRef, QueueRefError};
+pub use resolve::{PluginSettings, Resolved, resolve};
+pub use subscription::{InForce, Origin, RetryPolicy, SqsSubscription};
+pub use vocabulary::{Kind, Name, SETTINGS, Setting};

@@ -1,0 +1,135 @@
+//! A mount with every setting in force.
+
+use std::fmt;
+use std::num::{NonZeroU8, NonZeroUsize};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::problem::Place;
+use super::queue::QueueRef;
+
+/// One plugin mounted on one queue, with every setting in force.
+///
+/// A setting comes from the mount, else the descriptor, else `[defaults]` of `queuelet.toml`, else
+/// the default that stands with the field.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SqsSubscription {
+    /// The plugin: the name of its `.wasm` file.
+    pub plugin: String,
+    /// Which mount of its file this is, counted from 0.
+    pub mount: usize,
+    /// `queue`: what is read, by name, URL or ARN. No default. Characters that SQS does not take
+    /// in a name are already mapped (SPEC 1.2).
+    pub queue: QueueRef,
+    /// The region of the queue: the one of its URL or ARN, else `region`. None: the host's own.
+    pub region: Option<String>,
+    /// `wait`: how long a receive waits for a message, 0 to 20 whole seconds. Default 20 s.
+    #[serde(serialize_with = "length")]
+    pub wait: Duration,
+    /// `visibility`: how long a received message stays hidden, 1 s to 12 h in whole seconds.
+    /// Default none: the queue's own time-out governs (SPEC 1.5).
+    #[serde(serialize_with = "perhaps_length")]
+    pub visibility: Option<Duration>,
+    /// The most messages that a receive asks for, 1 to 10: `batch` of a batch handler, `receive`
+    /// of one that takes one message at a time. Default 10.
+    pub receive: NonZeroU8,
+    /// `workers`: how many messages, or batches, are handled at once. Default 1, which keeps the
+    /// order of the receive.
+    pub workers: NonZeroUsize,
+    /// `prefetch`: whether a receive may bring more messages than there are free workers. Default
+    /// true.
+    pub prefetch: bool,
+    /// `create_if_missing`: whether the queue is created on open where it is not there. Default
+    /// false.
+    pub create_if_missing: bool,
+    /// `reply`: the queue that replies go to. Default none: a reply then fails (SPEC 1.10).
+    pub reply: Option<QueueRef>,
+    /// `timeout`: how long one call of the handler may take, up to 12 h. Default none.
+    #[serde(serialize_with = "perhaps_length")]
+    pub timeout: Option<Duration>,
+    /// `retry_delay`, `retry_max_delay`, `retry_jitter`.
+    pub retry: RetryPolicy,
+    pub(super) in_force: Vec<InForce>,
+}
+
+impl SqsSubscription {
+    /// Every setting as it is written, and where it comes from, in the order of the table of
+    /// settings.
+    pub fn explain(&self) -> &[InForce] {
+        &self.in_force
+    }
+
+    /// Whether two subscriptions do the same, wherever their settings are written. A long poll
+    /// need not be started again where they do (SPEC 8.3).
+    pub fn same_settings(&self, other: &SqsSubscription) -> bool {
+        let bare = |subscription: &SqsSubscription| SqsSubscription {
+            in_force: Vec::new(),
+            ..subscription.clone()
+        };
+        bare(self) == bare(other)
+    }
+}
+
+/// How long a message waits after a handler failed (SPEC 5.6). `delay` is never above `max_delay`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RetryPolicy {
+    /// `retry_delay`: the delay after the first failure, 0 to 12 h; it doubles with the receive
+    /// count. Default 1 s.
+    #[serde(serialize_with = "length")]
+    pub delay: Duration,
+    /// `retry_max_delay`: what the delay grows to, up to 12 h. Default 5 min.
+    #[serde(serialize_with = "length")]
+    pub max_delay: Duration,
+    /// `retry_jitter`: which part of a delay is random, 0 to 1. Default 0.5.
+    pub jitter: f64,
+}
+
+/// A setting as it is written, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InForce {
+    /// How the setting is spelled.
+    pub setting: &'static str,
+    /// Its value, in a form that a mount file takes where it is one of a setting.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where the value of a setting comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A line of a mount file or of `queuelet.toml`, or the descriptor.
+    Written(Place),
+    /// Nobody set it.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Written(place) => write!(f, "{place}"),
+            Origin::Default => f.write_str("default"),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn length<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_duration(*length))
+}
+
+fn perhaps_length<S: Serializer>(
+    perhaps: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match perhaps {
+        Some(known) => length(known, serializer),
+        None => serializer.serialize_none(),
+    }
+}
