@@ -128,7 +128,7 @@ impl<'a> Assembly<'a> {
         // A name is resolved where the queue that is read is, so its region is that queue's.
         if location(queue).may_be(&location(reply)) {
             let message = "replies go to the queue that is read, and are handled like any message: \
-                           name another queue unless the handler ends the circle";
+                           name another queue unless the handler ends the loop";
             self.notes.push(Note::new(Level::Warn, message).setting(
                 Name::Reply.key(),
                 &given.text,

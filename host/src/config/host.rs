@@ -13,7 +13,7 @@ use crate::limits;
 const KEYS: [&str; 4] = ["aws", "plugins", "drain", "defaults"];
 const AWS_KEYS: [&str; 3] = ["endpoint_url", "region", "profile"];
 
-/// What the host itself is told.
+/// What the host itself is told, and what `[defaults]` says for mounts that do not say it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
     /// `[aws]`: how SQS is reached.
@@ -198,4 +198,91 @@ fn wrong(entry: &Entry, message: String) -> Box<Problem> {
         Node::Text(text) => problem.given(text),
         _ => problem,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::vocabulary::Name;
+    use super::*;
+
+    fn refused(text: &str) -> Vec<String> {
+        let refused = HostConfig::parse(Path::new("etc/queuelet.toml"), text);
+        refused
+            .unwrap_err()
+            .iter()
+            .map(Problem::to_string)
+            .collect()
+    }
+
+    // SPEC 7.3
+    #[test]
+    fn an_empty_file_is_all_defaults() {
+        let config = HostConfig::parse(Path::new("queuelet.toml"), "").unwrap();
+        assert_eq!(config, HostConfig::default());
+        assert_eq!(config.plugins, Path::new("plugins"));
+        assert_eq!(config.drain, Duration::from_secs(25));
+    }
+
+    #[test]
+    fn everything_that_a_host_may_be_told_is_taken() {
+        let text = "plugins = 'handlers'\ndrain = '1m 30s'\n\
+                    [aws]\nendpoint_url = 'http://localhost:4566'\nregion = 'eu-west-1'\n\
+                    profile = 'work'\n[defaults]\nwait = '5s'\nretry_delay = '2s'\n";
+        let config = HostConfig::parse(Path::new("etc/queuelet.toml"), text).unwrap();
+        assert_eq!(config.plugins, Path::new("etc/handlers"));
+        assert_eq!(config.drain, Duration::from_secs(90));
+        let endpoint = config.aws.endpoint_url.as_deref();
+        assert_eq!(endpoint, Some("http://localhost:4566"));
+        assert_eq!(config.aws.region.as_deref(), Some("eu-west-1"));
+        assert_eq!(config.aws.profile.as_deref(), Some("work"));
+        let wait = config.defaults.duration(Name::Wait);
+        assert_eq!(wait, Some(Duration::from_secs(5)));
+    }
+
+    // SPEC 1.11
+    #[test]
+    fn what_cannot_be_taken_is_refused_with_its_line_and_what_to_do() {
+        for (line, what) in [
+            ("plugin = 'x'", "nearest is `plugins`"),
+            ("[awz]", "nearest is `aws`"),
+            ("wait = '5s'", "under [defaults]"),
+            ("aws = 'x'", "write [aws]"),
+            ("plugins = ' '", "empty"),
+            ("plugins = ['a']", "an array"),
+            ("drain = 25", "write 25s"),
+            ("drain = '13h'", "0s to 12h"),
+            ("aws.endpoint = 'x'", "nearest is `endpoint_url`"),
+            ("aws.endpoint_url = 'localhost:4566'", "http://localhost"),
+            ("aws.region = 'Ireland'", "eu-west-1"),
+            ("defaults.queue = 'orders'", "the plugin's mount file"),
+            ("defaults.wiat = '5s'", "nearest is `wait`"),
+            ("defaults.wait = '21s'", "0s to 20s"),
+            ("defaults.settle = 'batched'", "does not have it"),
+            ("defaults.retry_delay = '10m'", "lower the first"),
+        ] {
+            let problems = refused(&format!("\n{line}\n"));
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(problems[0].contains(what), "{line}: {problems:?}");
+            assert!(problems[0].contains("etc/queuelet.toml:2"), "{problems:?}");
+        }
+    }
+
+    // SPEC 1.11
+    #[test]
+    fn every_mistake_is_reported_at_once() {
+        let problems = refused("drain = 1\n[aws]\nregoin = 'x'\n[defaults]\nworkers = 0\n");
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_problem_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queuelet.toml");
+        let problems = HostConfig::load(&path).unwrap_err();
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].place, Some(Place::file(&path)));
+        std::fs::write(&path, "drain = '1s'").unwrap();
+        let config = HostConfig::load(&path).unwrap();
+        assert_eq!(config.plugins, folder.path().join("plugins"));
+    }
 }

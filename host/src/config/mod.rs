@@ -18,6 +18,8 @@ mod problem;
 mod queue;
 mod resolve;
 mod subscription;
+#[cfg(test)]
+mod tests;
 mod value;
 mod vocabulary;
 

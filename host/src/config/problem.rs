@@ -269,11 +269,33 @@ impl fmt::Display for Subject<'_> {
         if let Some(queue) = self.queue {
             write!(f, ", queue {queue}")?;
         }
-        match (self.setting, self.given) {
+        match (self.setting.map(Quoted), self.given.map(Quoted)) {
             (Some(setting), Some(given)) => write!(f, ": {setting} = {given}"),
             (Some(setting), None) => write!(f, ": {setting}"),
             (None, Some(given)) => write!(f, ": {given}"),
             (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What somebody wrote, on one line and no longer than a line. A descriptor comes from a guest,
+/// which is not to forge lines of the log.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 200;
+        let mut chars = self.0.chars();
+        for c in chars.by_ref().take(LONGEST) {
+            if c.is_control() {
+                write!(f, "{}", c.escape_default())?;
+            } else {
+                write!(f, "{c}")?;
+            }
+        }
+        match chars.next() {
+            Some(_) => f.write_str("…"),
+            None => Ok(()),
         }
     }
 }
@@ -309,5 +331,16 @@ mod tests {
             note.of("orders", None).to_string(),
             "warning in descriptor, plugin orders: batch = 50\n  works as 10"
         );
+    }
+
+    #[test]
+    fn what_a_guest_wrote_stays_on_its_line() {
+        let text = format!("a\nInvalidQueue in b{}", "x".repeat(1000));
+        let problem = Problem::new(Class::Config, "no")
+            .setting(&text)
+            .given(&text);
+        let shown = problem.to_string();
+        assert_eq!(shown.lines().count(), 2);
+        assert!(shown.chars().count() < 500);
     }
 }

@@ -32,7 +32,8 @@ pub struct Resolved {
     /// Everything that is wrong, in the order of the plugins, and in each from the top of its
     /// mount file.
     pub problems: Vec<Problem>,
-    /// What the operator should hear of once.
+    /// What the operator should hear of once. Those without a plugin are of `queuelet.toml` and
+    /// come with every answer.
     pub notes: Vec<Note>,
 }
 
@@ -40,7 +41,8 @@ pub struct Resolved {
 /// neither the network nor the disk.
 ///
 /// A setting comes from the mount, else the descriptor, else `[defaults]`, else its default. A
-/// mount that is not enabled is left out, right or wrong.
+/// mount that is not enabled is left out, right or wrong. Two mounts on one queue are seen where
+/// both are among `plugins`.
 pub fn resolve(host: &HostConfig, plugins: &[PluginSettings]) -> Resolved {
     let mut resolved = Resolved {
         notes: host.notes.clone(),

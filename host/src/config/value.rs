@@ -66,7 +66,7 @@ pub(super) fn read(
         } => {
             let given = whole(&text).map_err(refuse)?;
             if more_is_most && given > i128::from(most) {
-                let message = format!("works as {most}: {}", setting.doc);
+                let message = format!("works as {most}; this is {}", setting.doc);
                 notes.push(Note::new(Level::Warn, message).setting(setting.key, &text, &place));
                 Value::Whole(most)
             } else {
@@ -81,7 +81,7 @@ pub(super) fn read(
                 refuse("not a number; write one from 0 to 1, such as 0.5".to_owned())
             })?;
             if !(0.0..=1.0).contains(&given) {
-                return Err(refuse(format!("out of bounds: {}", setting.doc)));
+                return Err(refuse(format!("out of bounds; this is {}", setting.doc)));
             }
             Value::Fraction(given)
         }
@@ -100,16 +100,16 @@ pub(super) fn read(
 
 fn within<T: PartialOrd>(given: &T, least: &T, most: &T) -> Result<(), &'static str> {
     if given < least {
-        Err("less than the least")
+        Err("less")
     } else if given > most {
-        Err("more than the most")
+        Err("more")
     } else {
         Ok(())
     }
 }
 
 fn out_of_bounds(setting: &Setting, what: &str) -> String {
-    format!("{what} that is allowed: {}", setting.doc)
+    format!("{what} than is allowed; this is {}", setting.doc)
 }
 
 /// SQS counts in whole seconds, and less than was asked for could be too little.
@@ -192,7 +192,7 @@ pub(super) fn bounded_duration(
     };
     let given = duration(text).map_err(refuse)?;
     within(&given, &Duration::ZERO, &most)
-        .map_err(|what| refuse(format!("{what} that is allowed")))?;
+        .map_err(|what| refuse(format!("{what} than is allowed")))?;
     Ok(given)
 }
 

@@ -128,7 +128,8 @@ pub static SETTINGS: [Setting; 15] = [
             whole_seconds: true,
         },
         host_wide: true,
-        doc: "how long a received message stays hidden; SQS hides it for 12 hours at most",
+        doc: "how long a received message stays hidden; for 0 it would be handed out while it is \
+              handled, and SQS hides it for 12 hours at most",
     },
     Setting {
         name: Name::Batch,

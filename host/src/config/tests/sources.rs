@@ -1,0 +1,159 @@
+//! Where a setting comes from, and which source wins.
+
+use super::*;
+
+// SPEC 1.3 to 1.8, 5.6
+#[test]
+fn a_queue_alone_is_served_with_every_default() {
+    let subscription = served(&HostConfig::default(), single("queue = 'orders'"));
+    assert_eq!(subscription.queue, "orders".parse().unwrap());
+    assert_eq!(subscription.region, None);
+    assert_eq!(subscription.wait, Duration::from_secs(20));
+    assert_eq!(subscription.visibility, None);
+    assert_eq!(subscription.receive.get(), 10);
+    assert_eq!(subscription.workers.get(), 1);
+    assert!(subscription.prefetch);
+    assert!(!subscription.create_if_missing);
+    assert_eq!(subscription.reply, None);
+    assert_eq!(subscription.timeout, None);
+    assert_eq!(subscription.retry.delay, Duration::from_secs(1));
+    assert_eq!(subscription.retry.max_delay, Duration::from_secs(300));
+    assert_eq!(subscription.retry.jitter, 0.5);
+}
+
+// SPEC 1
+#[test]
+fn a_mount_wins_over_the_descriptor_and_that_over_the_hosts_defaults() {
+    let host = host("[defaults]\nworkers = 2\nwait = '2s'\nvisibility = '2m'\ntimeout = '2s'\n");
+    let mut plugin = described(
+        HandlerKind::Single,
+        &[("queue", "theirs"), ("workers", "3"), ("wait", "3s")],
+    );
+    plugin.mount_file = single("# mine\nqueue = 'mine'\nworkers = 4\n").mount_file;
+    let subscription = served(&host, plugin);
+    let in_force: Vec<_> = subscription
+        .explain()
+        .iter()
+        .map(|row| (row.setting, row.value.as_str(), row.origin.to_string()))
+        .collect();
+    let row = |setting, value, origin: &str| (setting, value, origin.to_owned());
+    assert_eq!(
+        in_force,
+        [
+            row("queue", "mine", "plugins/orders.toml:2"),
+            row("region", "the host's own", "default"),
+            row("wait", "3s", "descriptor"),
+            row("visibility", "2m", "queuelet.toml:4"),
+            row("receive", "10", "default"),
+            row("workers", "4", "plugins/orders.toml:3"),
+            row("prefetch", "true", "default"),
+            row("create_if_missing", "false", "default"),
+            row("reply", "none", "default"),
+            row("timeout", "2s", "queuelet.toml:5"),
+            row("retry_delay", "1s", "default"),
+            row("retry_max_delay", "5m", "default"),
+            row("retry_jitter", "0.5", "default"),
+        ]
+    );
+}
+
+// SPEC 1.12
+#[test]
+fn a_descriptor_alone_mounts_a_plugin() {
+    let pairs = [
+        ("queue", "orders"),
+        ("visibility", "1.2s"),
+        ("workers", "8"),
+        ("prefetch", "false"),
+        ("retry_jitter", "0"),
+        ("reply", "answers"),
+    ];
+    let subscription = served(
+        &HostConfig::default(),
+        described(HandlerKind::Single, &pairs),
+    );
+    assert_eq!(subscription.visibility, Some(Duration::from_secs(2)));
+    assert_eq!(subscription.workers.get(), 8);
+    assert!(!subscription.prefetch);
+    assert_eq!(subscription.retry.jitter, 0.0);
+    assert_eq!(subscription.reply, Some("answers".parse().unwrap()));
+}
+
+// SPEC 1.12
+#[test]
+fn a_mount_table_wins_over_the_common_settings_of_its_file() {
+    let text = "workers = 2\nwait = '5s'\n\n[[mount]]\nqueue = 'a'\n\n[[mount]]\nqueue = 'b'\n\
+                workers = 3\n";
+    let resolved = resolved(&[single(text)]);
+    assert_eq!(resolved.problems, []);
+    let mounts: Vec<_> = resolved
+        .subscriptions
+        .iter()
+        .map(|s| (s.mount, s.queue.to_string(), s.workers.get(), s.wait))
+        .collect();
+    let five = Duration::from_secs(5);
+    assert_eq!(
+        mounts,
+        [(0, "a".to_owned(), 2, five), (1, "b".to_owned(), 3, five)]
+    );
+}
+
+// SPEC 1.12
+#[test]
+fn a_mount_that_is_not_enabled_is_left_out_right_or_wrong() {
+    let text = "[[mount]]\nqueue = 'a'\n[[mount]]\nenabled = false\nwait = '1h'\n";
+    let resolved = resolved(&[single(text)]);
+    assert_eq!(resolved.problems, []);
+    assert_eq!(resolved.subscriptions.len(), 1);
+    assert_eq!(resolved.notes[0].level, Level::Info);
+    assert_eq!(resolved.notes[0].place, at("plugins/orders.toml", 4));
+}
+
+// SPEC 1.12
+#[test]
+fn a_plugin_that_is_off_by_its_descriptor_is_turned_on_by_a_mount() {
+    let mut plugin = described(
+        HandlerKind::Single,
+        &[("queue", "orders"), ("enabled", "false")],
+    );
+    assert_eq!(resolved(&[plugin.clone()]).subscriptions, []);
+    plugin.mount_file = single("enabled = true").mount_file;
+    assert_eq!(resolved(&[plugin]).subscriptions.len(), 1);
+}
+
+// SPEC 8.3
+#[test]
+fn settings_are_the_same_wherever_they_are_written() {
+    let a = served(&HostConfig::default(), single("queue = 'orders'\n"));
+    let b = served(
+        &HostConfig::default(),
+        described(HandlerKind::Single, &[("queue", "orders"), ("wait", "20s")]),
+    );
+    assert_ne!(a, b);
+    assert!(a.same_settings(&b));
+    let c = served(
+        &HostConfig::default(),
+        single("queue = 'orders'\nwait = '1s'"),
+    );
+    assert!(!a.same_settings(&c));
+}
+
+#[test]
+fn what_is_resolved_can_be_printed_as_json() {
+    let plugins = [
+        single("queue = 'orders'\nvisibility = '90s'"),
+        mounted("bills", HandlerKind::Single, "queue = 'bills'\nwait = '1h'"),
+    ];
+    let json = serde_json::to_value(resolved(&plugins)).unwrap();
+    let subscription = &json["subscriptions"][0];
+    assert_eq!(subscription["queue"], "orders");
+    assert_eq!(subscription["visibility"], "1m 30s");
+    assert_eq!(subscription["retry"]["max_delay"], "5m");
+    assert_eq!(
+        subscription["in_force"][0]["origin"],
+        "plugins/orders.toml:1"
+    );
+    let problem = &json["problems"][0];
+    assert_eq!(problem["class"], "InvalidQueue");
+    assert_eq!(problem["place"]["line"], 2);
+}
