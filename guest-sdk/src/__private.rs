@@ -1,0 +1,53 @@
+//! What the macros expand to. It is no part of the API.
+
+pub use crate::handle::{handle_batch, handle_single};
+pub use crate::input::{BatchParameter, ByReference};
+pub use crate::panics::report_to_host as report_panics;
+pub use wit_bindgen::rt;
+
+use crate::bindings::types;
+use crate::{Answer, BatchElement, FromMessage, IntoReplies, Reply, SqsQueue};
+
+/// What a handler with `reply` returned.
+pub struct Returned<R>(pub R);
+
+impl Returned<Vec<Reply>> {
+    /// The replies as they are. Rust prefers this method to the trait's of the same name.
+    pub fn into_replies(self) -> Vec<Reply> {
+        self.0
+    }
+}
+
+/// The replies of whatever else was returned. The bound stands at the method, so that a type without it is an error
+/// about [`IntoReplies`] and not about a method that is missing.
+pub trait ReturnedReplies<R> {
+    /// What is to be sent.
+    fn into_replies(self) -> Vec<Reply>
+    where
+        R: IntoReplies;
+}
+
+impl<R> ReturnedReplies<R> for Returned<R> {
+    fn into_replies(self) -> Vec<Reply>
+    where
+        R: IntoReplies,
+    {
+        self.0.into_replies()
+    }
+}
+
+/// The answer as the host reads it.
+pub fn answer(answer: Answer) -> Result<types::Outcome, types::Failure> {
+    answer.0
+}
+
+/// The descriptor as the host reads it.
+pub fn settings(queue: SqsQueue) -> Vec<(String, String)> {
+    queue.into_settings()
+}
+
+/// Compiles where a parameter's type can be read from a message, and points at the type where it cannot.
+pub fn assert_readable<'m, T: FromMessage<'m>>() {}
+
+/// Compiles where a batch of this type can be read, and points at the type where it cannot.
+pub fn assert_element<'m, T: BatchElement<'m>>() {}
