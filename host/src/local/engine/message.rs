@@ -1,0 +1,159 @@
+//! A message: what its sender wrote, which never changes, and what the queue knows about it.
+
+use super::attribute::{self, Attributes};
+use super::digest;
+use super::limits;
+use super::refusal::{Kind, Refusal};
+use super::time::Time;
+use std::fmt;
+use std::sync::Arc;
+
+/// What the sender wrote, checked, with its MD5 sums. Shared, so that a receive copies no body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// The text.
+    pub(crate) body: String,
+    /// MD5 of the body in hex.
+    pub(crate) body_md5: String,
+    /// The sender's attributes.
+    pub(crate) attributes: Attributes,
+    /// MD5 of the attributes in hex, if there are any.
+    pub(crate) attributes_md5: Option<String>,
+    /// The X-Ray trace header sent along.
+    pub(crate) trace_header: Option<String>,
+    /// MD5 of the system attributes in hex, if there are any.
+    pub(crate) system_md5: Option<String>,
+    /// On a standard queue the group says whose message it is, for fair queues.
+    pub(crate) group: Option<String>,
+}
+
+impl Content {
+    /// Checks what a sender wrote, as far as that can be done without knowing the queue.
+    ///
+    /// # Errors
+    /// `MissingParameter` for an empty body, `InvalidMessageContents` for characters outside XML 1.0,
+    /// `InvalidParameterValue` for attributes or a group id that SQS would not take.
+    pub(crate) fn new(
+        body: String,
+        attributes: Attributes,
+        trace_header: Option<String>,
+        group: Option<String>,
+    ) -> Result<Self, Refusal> {
+        if body.is_empty() {
+            return Err(Refusal::missing("MessageBody"));
+        }
+        attribute::check_text(&body).map_err(|c| {
+            let message = format!(
+                "The message body has the character U+{:04X}, which is not allowed. \
+                 Allowed: U+0009, U+000A, U+000D, U+0020 to U+D7FF, U+E000 to U+FFFD, U+10000 to U+10FFFF.",
+                u32::from(c)
+            );
+            Refusal::new(Kind::InvalidMessageContents, message)
+        })?;
+        attribute::check(&attributes)?;
+        if let Some(group) = &group {
+            check_group(group)?;
+        }
+        Ok(Self {
+            body_md5: digest::md5_hex(body.as_bytes()),
+            attributes_md5: digest::md5_of_attributes(&attributes),
+            system_md5: trace_header
+                .as_deref()
+                .and_then(digest::md5_of_trace_header),
+            body,
+            attributes,
+            trace_header,
+            group,
+        })
+    }
+
+    /// Bytes that count against the limits: the body and the sender's attributes.
+    pub(crate) fn size(&self) -> usize {
+        self.body.len() + attribute::size(&self.attributes)
+    }
+}
+
+/// Letters, digits and ASCII punctuation, 1 to 128 of them.
+fn check_group(group: &str) -> Result<(), Refusal> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b.is_ascii_punctuation();
+    if (1..=limits::GROUP_ID_CHARS).contains(&group.len()) && group.bytes().all(allowed) {
+        return Ok(());
+    }
+    let reason = "Must be 1 to 128 letters, digits and ASCII punctuation";
+    Err(Refusal::value("MessageGroupId", group, reason))
+}
+
+/// A random UUID, written as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct MessageId(u128);
+
+impl MessageId {
+    /// Makes 128 random bits a version 4 UUID.
+    pub(crate) const fn from_random(bits: u128) -> Self {
+        const VERSION: u128 = 0xF << 76;
+        const VARIANT: u128 = 0x3 << 62;
+        Self(bits & !VERSION & !VARIANT | 0x4 << 76 | 0x2 << 62)
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (a, b, c) = (self.0 >> 96, self.0 >> 80 & 0xFFFF, self.0 >> 64 & 0xFFFF);
+        let (d, e) = (self.0 >> 48 & 0xFFFF, self.0 & 0xFFFF_FFFF_FFFF);
+        write!(f, "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{e:012x}")
+    }
+}
+
+/// A message that lies in a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    /// Stays the same when the message is moved to a dead-letter queue.
+    pub(crate) id: MessageId,
+    /// What the sender wrote.
+    pub(crate) content: Arc<Content>,
+    /// When it was sent. A move to a dead-letter queue does not make it younger.
+    pub(crate) sent: Time,
+    /// How often it was received, in this queue and in those it was moved from.
+    pub(crate) receives: u32,
+    /// When it was received for the first time.
+    pub(crate) first_received: Option<Time>,
+    /// The ARN of the queue it was moved from as a dead letter.
+    pub(crate) dead_letter_source: Option<Arc<str>>,
+}
+
+/// One delivery of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    /// The message as it was at this receive, which is counted in it.
+    pub(crate) message: Message,
+    /// What the receiver settles it with.
+    pub(crate) handle: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(text: &str) -> Result<Content, Refusal> {
+        Content::new(text.to_owned(), Attributes::new(), None, None)
+    }
+
+    #[test]
+    fn a_body_of_xml_characters_is_taken_and_others_are_named() {
+        assert!(body("\t\n\r a\u{D7FF}\u{E000}\u{FFFD}\u{10000}\u{10FFFF}").is_ok());
+        for bad in ["\0", "\u{B}", "\u{1F}", "\u{FFFE}", "\u{FFFF}"] {
+            let refusal = body(&format!("a{bad}b")).unwrap_err();
+            assert_eq!(refusal.kind, Kind::InvalidMessageContents, "{bad:?}");
+        }
+        assert!(body("a\u{B}").unwrap_err().message.contains("U+000B"));
+        assert_eq!(body("").unwrap_err().kind, Kind::MissingParameter);
+    }
+
+    #[test]
+    fn a_message_id_is_a_version_4_uuid() {
+        let all_ones = MessageId::from_random(u128::MAX).to_string();
+        assert_eq!(all_ones, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        let zeros = MessageId::from_random(0).to_string();
+        assert_eq!(zeros, "00000000-0000-4000-8000-000000000000");
+    }
+}

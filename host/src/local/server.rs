@@ -1,0 +1,133 @@
+//! The listening socket and its connections.
+
+use super::calls::{CallCounts, Counter};
+use super::connection;
+use super::hub::Hub;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// How long connections may go on with what they do when the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long to wait when the system has no socket left to accept with.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// An SQS inside the process, for clients on this machine.
+///
+/// It listens from [`LocalServer::bind`] to [`LocalServer::stop`]. Dropped without being stopped it
+/// stops all the same, and nobody waits for it. What was in its queues is gone with it.
+#[derive(Debug)]
+pub struct LocalServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+    stop: DropGuard,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// The queues.
+    pub(crate) hub: Hub,
+    /// The calls so far.
+    pub(crate) counter: Counter,
+    /// Set when the server stops.
+    pub(crate) stop: CancellationToken,
+    /// Where the server listens, for clients that do not say how they call it.
+    pub(crate) authority: String,
+}
+
+impl LocalServer {
+    /// Listens on `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address that is not loopback: no request is authenticated here, so
+    /// nobody else must reach it. Otherwise what the system says of the address.
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        if !address.ip().is_loopback() {
+            let message =
+                format!("local mode listens on loopback addresses only, and {address} is not one");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            hub: Hub::new(rand::random()),
+            counter: Counter::default(),
+            stop: stop.clone(),
+            authority: address.to_string(),
+        });
+        let accepting = tokio::spawn(accept(listener, shared.clone()));
+        Ok(Self {
+            address,
+            shared,
+            accepting,
+            stop: stop.drop_guard(),
+        })
+    }
+
+    /// The URL clients are given as their endpoint, such as `http://127.0.0.1:9324`.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The calls that arrived until now.
+    pub fn calls(&self) -> CallCounts {
+        self.shared.counter.snapshot()
+    }
+
+    /// From now on no receive waits: open long polls return what there is, which is nothing most
+    /// times, and new ones return at once. A host in the same process stops quickly with that.
+    pub fn end_polls(&self) {
+        self.shared.hub.end_polls();
+    }
+
+    /// Stops: accepts no more, ends long polls, lets running requests finish, and returns when all
+    /// connections are closed. Those that take longer than 5 seconds are cut.
+    pub async fn stop(self) {
+        self.end_polls();
+        self.stop.disarm().cancel();
+        // The task ends by the token alone; its only error would be a panic, which was reported.
+        let _ = self.accepting.await;
+    }
+}
+
+/// Accepts connections until the server stops, and then waits for them.
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = shared.stop.cancelled() => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve(stream, shared.clone()));
+                }
+                Err(error) => {
+                    // Without a pause this would spin until some socket is closed.
+                    tracing::warn!(%error, "local mode: a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    // A server that was dropped ends its polls here, one that was stopped has done so.
+    shared.hub.end_polls();
+    let all = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(GRACE, all).await.is_err() {
+        connections.shutdown().await;
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    // A client that goes away in the middle of something is its own business.
+    if let Err(error) = connection::serve(stream, &shared).await {
+        tracing::debug!(%error, "local mode: a connection ended");
+    }
+}
