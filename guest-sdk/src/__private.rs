@@ -18,6 +18,16 @@ impl Returned<Vec<Reply>> {
     }
 }
 
+impl<R> Returned<Option<R>> {
+    /// One reply or none. Rust prefers this method too, or `None` would be sent as `null`.
+    pub fn into_replies(self) -> Vec<Reply>
+    where
+        R: IntoReplies,
+    {
+        self.0.map_or_else(Vec::new, R::into_replies)
+    }
+}
+
 /// The replies of whatever else was returned. The bound stands at the method, so that a type without it is an error
 /// about [`IntoReplies`] and not about a method that is missing.
 pub trait ReturnedReplies<R> {
@@ -51,3 +61,38 @@ pub fn assert_readable<'m, T: FromMessage<'m>>() {}
 
 /// Compiles where a batch of this type can be read, and points at the type where it cannot.
 pub fn assert_element<'m, T: BatchElement<'m>>() {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Returned, ReturnedReplies as _};
+    use crate::Reply;
+
+    #[test]
+    fn what_serialises_is_one_reply_in_json() {
+        assert_eq!(Returned(vec![1, 2]).into_replies(), [Reply::new("[1,2]")]);
+        assert_eq!(Returned("text").into_replies(), [Reply::new("\"text\"")]);
+    }
+
+    #[test]
+    fn replies_are_sent_as_they_are() {
+        let reply = Reply::new("a").group_id("g");
+        assert_eq!(
+            Returned(reply.clone()).into_replies(),
+            std::slice::from_ref(&reply)
+        );
+        assert_eq!(
+            Returned(vec![reply.clone(), reply.clone()]).into_replies(),
+            [reply.clone(), reply]
+        );
+    }
+
+    #[test]
+    fn none_is_no_reply_and_not_null() {
+        assert_eq!(Returned(None::<u32>).into_replies(), []);
+        assert_eq!(Returned(Some(7)).into_replies(), [Reply::new("7")]);
+        assert_eq!(
+            Returned(Some(Reply::new("a"))).into_replies(),
+            [Reply::new("a")]
+        );
+    }
+}

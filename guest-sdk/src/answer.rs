@@ -16,7 +16,7 @@ pub struct Answer(pub(crate) Result<types::Outcome, types::Failure>);
 /// |---|---|
 /// | `()` | ack |
 /// | [`HandlerOutcome`] | what it says |
-/// | [`Reply`], `Vec<Reply>` | the replies are sent, then it is deleted |
+/// | [`Reply`], `Option<Reply>`, `Vec<Reply>` | the replies are sent, then it is deleted; with none, it is an ack |
 /// | `Result<R, HandlerOutcome>` | as `R`, which is one of the above, or what the error says |
 /// | `Result<R, E>`, where `E` displays | as `R`, or a failure with the error's text |
 ///
@@ -24,7 +24,8 @@ pub struct Answer(pub(crate) Result<types::Outcome, types::Failure>);
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "not what a handler may return",
-    note = "a handler of single messages returns `()`, `HandlerOutcome`, `Reply`, `Vec<Reply>`, or a `Result` of one \
+    note = "a handler of single messages returns `()`, `HandlerOutcome`, `Reply`, `Option<Reply>`, `Vec<Reply>`, or a \
+            `Result` of one \
             of them",
     note = "to send a value as a reply, say where to: `#[subscriber(…, reply(\"queue\"))]`, or `reply` alone where the \
             mount says it"
@@ -121,6 +122,12 @@ impl IntoAnswer for Vec<Reply> {
     }
 }
 
+impl IntoAnswer for Option<Reply> {
+    fn into_answer(self) -> Answer {
+        self.map_or_else(|| ().into_answer(), Reply::into_answer)
+    }
+}
+
 impl<R: IntoAnswer, E: IntoOutcome> IntoAnswer for Result<R, E> {
     fn into_answer(self) -> Answer {
         match self {
@@ -175,3 +182,6 @@ impl From<Failure> for types::Failure {
 pub(crate) fn milliseconds(length: Duration) -> u64 {
     u64::try_from(length.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -152,3 +152,6 @@ impl IntoAnswer for Failure {
         HandlerOutcome::Fail(self).into_answer()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Does what each body of a batch says: `{"do":"retry-after","ms":1500}`.
+
+use std::thread;
+use std::time::Duration;
+
+use queuelet_guest::{HandlerOutcome, SqsQueue, subscriber};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+enum Order {
+    Ack,
+    Drop,
+    Retry,
+    RetryAfter { ms: u64 },
+    DeadLetter,
+    Fail,
+    Sleep { ms: u64 },
+}
+
+#[subscriber(SqsQueue)]
+fn obey(orders: &[Order]) -> Vec<HandlerOutcome> {
+    orders
+        .iter()
+        .map(|order| match *order {
+            Order::Ack => HandlerOutcome::ack(),
+            Order::Drop => HandlerOutcome::drop(),
+            Order::Retry => HandlerOutcome::retry(),
+            Order::RetryAfter { ms } => HandlerOutcome::retry_after(Duration::from_millis(ms)),
+            Order::DeadLetter => HandlerOutcome::dead_letter("told to"),
+            Order::Fail => HandlerOutcome::fail("told to"),
+            Order::Sleep { ms } => {
+                thread::sleep(Duration::from_millis(ms));
+                HandlerOutcome::ack()
+            }
+        })
+        .collect()
+}
