@@ -1,1 +1,22 @@
-//! queuelet
+//! queuelet: a native host for Amazon SQS consumers whose handlers are WebAssembly components.
+//!
+//! The way of a message is the way the modules lie: a [`plugin`] is loaded, a subscription is
+//! opened ([`host`]), the pump receives and the lease is kept ([`sqs`]), a handler is called and
+//! its outcome decided ([`dispatch`]), the message is settled and its reply published ([`sqs`]).
+//! [`config`] is what an operator may write, [`observe`] what the host says of its work, and
+//! [`local`] an SQS inside the process.
+
+mod backoff;
+pub mod cli;
+pub mod config;
+pub mod dispatch;
+pub mod error;
+pub mod handler;
+pub mod host;
+pub mod limits;
+pub mod local;
+pub mod observe;
+pub mod plugin;
+pub mod sqs;
+
+pub use error::{CallError, ErrorClass, SqsError};

@@ -95,3 +95,5 @@ pub const GUEST_LINE: usize = 8 << 10;
 
 /// How long handlers in flight may go on after SIGTERM. Under the 30 s that most supervisors wait.
 pub const DEFAULT_DRAIN: Duration = Duration::from_secs(25);
+/// How long calls that release messages may take once the drain deadline has passed.
+pub const LAST_CALLS: Duration = Duration::from_secs(2);

@@ -34,12 +34,23 @@ impl Clock {
     /// The time now. It never goes back.
     pub(crate) fn now(&self) -> Time {
         let counted = u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let ahead = wall().saturating_sub(counted);
-        let mut offset = self.offset.load(Ordering::Relaxed);
-        if ahead > offset.saturating_add(LEAP) {
-            offset = self.offset.fetch_max(ahead, Ordering::Relaxed).max(ahead);
+        let offset = self.offset.load(Ordering::Relaxed);
+        let leapt = leap(offset, counted, wall());
+        if leapt > offset {
+            self.offset.fetch_max(leapt, Ordering::Relaxed);
         }
-        Time::from_millis(offset.saturating_add(counted))
+        Time::from_millis(leapt.saturating_add(counted))
+    }
+}
+
+/// The offset to go on with, when the timers' clock has counted `counted` since the origin and the
+/// wall clock reads `wall`.
+fn leap(offset: u64, counted: u64, wall: u64) -> u64 {
+    let ahead = wall.saturating_sub(counted);
+    if ahead > offset.saturating_add(LEAP) {
+        ahead
+    } else {
+        offset
     }
 }
 
@@ -48,4 +59,37 @@ fn wall() -> u64 {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_leaps_after_a_sleep_of_the_machine_and_never_goes_back() {
+        let started = 1_000_000;
+        // Counted, the wall clock, the time that is told.
+        let table = [
+            (5_000, started + 5_000, started + 5_000),
+            (5_000, started + 14_000, started + 5_000),
+            (5_000, started + 3_600_000, started + 3_600_000),
+            (5_000, started - 3_600_000, started + 5_000),
+            (5_000, 0, started + 5_000),
+        ];
+        for (counted, wall, told) in table {
+            assert_eq!(
+                leap(started, counted, wall) + counted,
+                told,
+                "{counted} {wall}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_runs_with_the_timers() {
+        let clock = Clock::new();
+        let before = clock.now();
+        tokio::time::advance(std::time::Duration::from_secs(30)).await;
+        assert_eq!(clock.now(), before.plus_seconds(30));
+    }
 }

@@ -111,7 +111,7 @@ async fn read(request: Request<Incoming>) -> Result<(HeaderMap, Bytes), Fault> {
 /// When a client goes away, hyper drops the service's future as soon as it hears of it. But it hears
 /// of it from the runtime, which may tell a waiting receive of a new message first: the message
 /// would be taken for a client that is gone, and hidden for its visibility timeout. So a receive
-/// that waited asks the system itself, through a second descriptor of the socket.
+/// asks the system itself before it takes any, through a second descriptor of the socket.
 struct Peer(std::net::TcpStream);
 
 impl Peer {

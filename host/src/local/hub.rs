@@ -69,8 +69,8 @@ impl Hub {
         self.polls_over.cancel();
     }
 
-    /// Receives messages, and waits for them if there are none. `client_is_there` is asked before a
-    /// receive that waited takes anything.
+    /// Receives messages, and waits for them if there are none. `client_is_there` is asked each time
+    /// before any are taken.
     ///
     /// # Errors
     /// `QueueDoesNotExist`, also when the queue is deleted meanwhile; `OverLimit`, but a receive that
@@ -81,6 +81,9 @@ impl Hub {
         wanted: Receive,
         client_is_there: impl Fn() -> bool,
     ) -> Result<Vec<Delivery>, Refusal> {
+        if !client_is_there() {
+            return Ok(Vec::new());
+        }
         let (place, wait) = {
             let (mut state, now) = self.lock();
             let id = state.engine.find(name)?;

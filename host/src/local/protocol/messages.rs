@@ -16,13 +16,12 @@ use std::sync::Arc;
 pub(crate) fn send(call: &Call<'_>, request: input::Send) -> Result<Vec<u8>, Fault> {
     let name = queue_of(&request)?.to_owned();
     let outgoing = outgoing(request);
-    let (content, delay) = call
-        .hub
-        .with(|engine, _| engine.find(&name))
-        .and(outgoing)?;
-    let id = call
-        .hub
-        .with(|engine, now| engine.send(now, &name, content.clone(), delay))?;
+    let (id, content) = call.hub.with(|engine, now| {
+        engine.find(&name)?;
+        let (content, delay) = outgoing?;
+        let id = engine.send(now, &name, content.clone(), delay)?;
+        Ok::<_, Refusal>((id, content))
+    })?;
     reply(&Sent::new(None, id.to_string(), &content))
 }
 

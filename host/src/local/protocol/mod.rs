@@ -37,8 +37,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Carries the call out and gives the reply's JSON. `client_is_there` is asked before a long
-    /// poll takes messages.
+    /// Carries the call out and gives the reply's JSON. `client_is_there` is asked before a
+    /// receive takes messages.
     ///
     /// # Errors
     /// What SQS would answer instead.

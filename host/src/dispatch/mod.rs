@@ -1,0 +1,13 @@
+//! Between the pump and the handlers: who is called with what, and what becomes of it.
+//!
+//! `outcome` decides and is pure; `feed` hands messages out in order; `worker` calls and settles;
+//! `subscription` owns the tasks of one mount from its opening to its end.
+
+mod feed;
+mod outcome;
+mod subscription;
+mod supervise;
+mod worker;
+
+pub use outcome::{Settlement, answers_for, judge, retry_delay, settlement};
+pub use subscription::{Ended, Mounted, Shutdown, run};

@@ -1,0 +1,201 @@
+//! What becomes of a message, by what its handler answered. Pure: tables in, decisions out.
+
+use std::time::Duration;
+
+use crate::backoff::doubled;
+use crate::config::RetryPolicy;
+use crate::handler::{Answer, Failure, Outcome, Reason, Reply};
+
+/// What is to be done with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Delete it.
+    Delete,
+    /// Put it back, to be received again after this long.
+    PutBack(Duration),
+    /// Send these in order, then delete it.
+    Reply(Vec<Reply>),
+}
+
+/// An answer as the subscription can take it. What it cannot is a failure that says what to set.
+pub fn judge(answer: Answer, has_reply_target: bool) -> Answer {
+    match answer? {
+        Outcome::Reply(replies) if replies.is_empty() => Ok(Outcome::Ack),
+        Outcome::Reply(_) if !has_reply_target => Err(Failure::new(
+            Reason::Error,
+            "the handler replies, but the subscription has no target: set `reply` to a queue in \
+             the mount file or the descriptor",
+        )),
+        Outcome::DeadLetter(reason) => Err(Failure::new(
+            Reason::Error,
+            format!(
+                "the handler gives the message up ({reason}), but the subscription has no \
+                 dead-letter queue: it is retried, until the queue's own redrive policy moves it"
+            ),
+        )),
+        outcome => Ok(outcome),
+    }
+}
+
+/// What to do with a message that was received `receive_count` times, of a queue whose redrive
+/// policy allows `max_receive_count`. `random` is from 0 to 1.
+pub fn settlement(
+    answer: &Answer,
+    receive_count: Option<u32>,
+    max_receive_count: Option<u32>,
+    retry: &RetryPolicy,
+    random: f64,
+) -> Settlement {
+    match answer {
+        Ok(Outcome::Ack) => Settlement::Delete,
+        // The next receive would be one too many, so SQS moves the message to the dead-letter
+        // queue instead of handing it out (rule 5.2).
+        Ok(Outcome::Drop) if is_last(receive_count, max_receive_count) => {
+            Settlement::PutBack(Duration::ZERO)
+        }
+        Ok(Outcome::Drop) => Settlement::Delete,
+        Ok(Outcome::Retry) => Settlement::PutBack(Duration::ZERO),
+        Ok(Outcome::RetryAfter(delay)) => Settlement::PutBack(*delay),
+        Ok(Outcome::Reply(replies)) => Settlement::Reply(replies.clone()),
+        Ok(Outcome::DeadLetter(_)) | Err(_) => {
+            Settlement::PutBack(retry_delay(retry, receive_count, random))
+        }
+    }
+}
+
+fn is_last(receive_count: Option<u32>, max_receive_count: Option<u32>) -> bool {
+    match (receive_count, max_receive_count) {
+        (Some(count), Some(max)) => count >= max,
+        _ => false,
+    }
+}
+
+/// How long a failed message waits: the policy's delay, doubled with each receive after the first,
+/// less up to its jitter (rule 5.6).
+pub fn retry_delay(retry: &RetryPolicy, receive_count: Option<u32>, random: f64) -> Duration {
+    let earlier = receive_count.unwrap_or(1).saturating_sub(1);
+    let full = doubled(retry.delay, earlier, retry.max_delay);
+    full.mul_f64(1.0 - retry.jitter.clamp(0.0, 1.0) * random.clamp(0.0, 1.0))
+}
+
+/// One answer per message of a batch (rule 5.9). A call that failed failed for each; a list of the
+/// wrong length is no answer at all.
+pub fn answers_for(messages: usize, answered: Result<Vec<Answer>, Failure>) -> Vec<Answer> {
+    match answered {
+        Ok(answers) if answers.len() == messages => answers,
+        Ok(answers) => {
+            let wrong = Failure::new(
+                Reason::Answer,
+                format!(
+                    "the batch had {messages} messages and the answer has {} results",
+                    answers.len()
+                ),
+            );
+            vec![Err(wrong); messages]
+        }
+        Err(failure) => vec![Err(failure); messages],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    const POLICY: RetryPolicy = RetryPolicy {
+        delay: secs(1),
+        max_delay: secs(300),
+        jitter: 0.5,
+    };
+
+    fn failed() -> Answer {
+        Err(Failure::new(Reason::Trap, "unreachable"))
+    }
+
+    // Rules 5.1 to 5.6.
+    #[test]
+    fn each_outcome_has_its_settlement() {
+        let reply = vec![Reply::default()];
+        let table: [(Answer, Settlement); 6] = [
+            (Ok(Outcome::Ack), Settlement::Delete),
+            (Ok(Outcome::Drop), Settlement::Delete),
+            (Ok(Outcome::Retry), Settlement::PutBack(secs(0))),
+            (
+                Ok(Outcome::RetryAfter(secs(7))),
+                Settlement::PutBack(secs(7)),
+            ),
+            (Ok(Outcome::Reply(reply.clone())), Settlement::Reply(reply)),
+            (failed(), Settlement::PutBack(secs(1))),
+        ];
+        for (answer, want) in table {
+            assert_eq!(
+                settlement(&answer, Some(1), None, &POLICY, 0.0),
+                want,
+                "{answer:?}"
+            );
+        }
+    }
+
+    // Rule 5.2.
+    #[test]
+    fn a_drop_on_the_last_receive_is_left_to_the_dead_letter_queue() {
+        let drop = Ok(Outcome::Drop);
+        for (count, max, want) in [
+            (Some(1), Some(3), Settlement::Delete),
+            (Some(3), Some(3), Settlement::PutBack(secs(0))),
+            (Some(4), Some(3), Settlement::PutBack(secs(0))),
+            (Some(3), None, Settlement::Delete),
+            (None, Some(3), Settlement::Delete),
+        ] {
+            assert_eq!(
+                settlement(&drop, count, max, &POLICY, 0.0),
+                want,
+                "{count:?} of {max:?}"
+            );
+        }
+    }
+
+    // Rule 5.6: 1 s doubling with the receive count to 5 min.
+    #[test]
+    fn a_failure_waits_longer_with_each_receive() {
+        let delays: Vec<_> = (1..=11)
+            .map(|count| retry_delay(&POLICY, Some(count), 0.0).as_secs())
+            .collect();
+        assert_eq!(delays, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert_eq!(
+            retry_delay(&POLICY, Some(3), 1.0),
+            secs(2),
+            "half is jitter"
+        );
+        assert_eq!(retry_delay(&POLICY, None, 0.0), secs(1));
+    }
+
+    // Rule 5.9.
+    #[test]
+    fn a_list_of_the_wrong_length_is_a_malformed_answer_for_every_message() {
+        for n in [0, 2, 4] {
+            let answers = answers_for(3, Ok(vec![Ok(Outcome::Ack); n]));
+            assert_eq!(answers.len(), 3);
+            for answer in answers {
+                assert_eq!(answer.unwrap_err().reason, Reason::Answer, "{n} results");
+            }
+        }
+        assert_eq!(
+            answers_for(2, Err(Failure::new(Reason::Trap, "x"))).len(),
+            2
+        );
+    }
+
+    // Rule 1.10.
+    #[test]
+    fn a_reply_without_a_target_is_a_failure_that_says_what_to_set() {
+        let reply = || Ok(Outcome::Reply(vec![Reply::default()]));
+        assert!(judge(reply(), true).is_ok());
+        let failure = judge(reply(), false).unwrap_err();
+        assert!(failure.message.contains("`reply`"), "{failure}");
+        assert_eq!(judge(Ok(Outcome::Reply(vec![])), false), Ok(Outcome::Ack));
+    }
+}

@@ -1,0 +1,181 @@
+//! One mount from its opening to its end: the owner of its tasks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::feed::Feed;
+use super::supervise::supervise;
+use super::worker::Worker;
+use crate::config::SqsSubscription;
+use crate::handler::{Handler, HandlerKind};
+use crate::limits::{ATTRIBUTES_REREAD, LAST_CALLS};
+use crate::observe::{Event, Observer};
+use crate::sqs::{
+    LeaseKeeper, OpenQueue, Publisher, Pump, QueueState, QueueUrl, Settler, Slots, SqsApi,
+    release_all,
+};
+
+/// The two moments of a stop (rule 7.3).
+#[derive(Clone, Debug, Default)]
+pub struct Shutdown {
+    /// From now on nothing is received and no handler is called.
+    pub stop: CancellationToken,
+    /// From now on handlers are interrupted.
+    pub deadline: CancellationToken,
+}
+
+/// A mount with everything it needs to run.
+pub struct Mounted {
+    /// Its settings.
+    pub subscription: Arc<SqsSubscription>,
+    /// What handles its messages.
+    pub handler: Arc<dyn Handler>,
+    /// How to reach its queue.
+    pub api: Arc<dyn SqsApi>,
+    /// Its queue.
+    pub queue: OpenQueue,
+    /// Where its replies go.
+    pub publisher: Option<Arc<Publisher>>,
+    /// Where its events go.
+    pub observer: Observer,
+}
+
+/// How a subscription ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// How many messages were in handlers or settlements that the drain deadline interrupted.
+    pub left: usize,
+}
+
+/// Receives, handles and settles until `shutdown`.
+///
+/// At the stop what was received and not handed out is released at once, while the handlers in
+/// flight go on with their leases kept until the deadline (rule 7.3).
+pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
+    let Mounted {
+        subscription,
+        handler,
+        api,
+        queue: OpenQueue { url, state },
+        publisher,
+        observer,
+    } = mounted;
+    let kind = handler.kind();
+    let leases = LeaseKeeper::new(Arc::clone(&api), url.clone(), observer.clone());
+    let slots = slots(&subscription, kind, &state);
+    let (intake, channel) = mpsc::channel(1);
+    let feed = Arc::new(Feed::new(kind, channel));
+    let left = Arc::new(AtomicUsize::new(0));
+    let settler = Settler {
+        api: Arc::clone(&api),
+        queue: url.clone(),
+        observer: observer.clone(),
+    };
+
+    // These run to the very end: a lease is kept until its message is settled.
+    let mut background = JoinSet::new();
+    background.spawn(supervise("lease keeper", observer.clone(), {
+        let leases = Arc::clone(&leases);
+        move || Arc::clone(&leases).run()
+    }));
+    if subscription.visibility.is_none() {
+        background.spawn(supervise("attribute reader", observer.clone(), {
+            let (api, url) = (Arc::clone(&api), url.clone());
+            let (state, observer) = (Arc::clone(&state), observer.clone());
+            move || {
+                reread(
+                    Arc::clone(&api),
+                    url.clone(),
+                    Arc::clone(&state),
+                    observer.clone(),
+                )
+            }
+        }));
+    }
+
+    let pump = Arc::new(Pump {
+        api,
+        queue: url,
+        wait: subscription.wait,
+        receive: subscription.receive.get(),
+        visibility: subscription.visibility,
+        state: Arc::clone(&state),
+        leases,
+        slots,
+        observer: observer.clone(),
+    });
+    let worker = Arc::new(Worker {
+        subscription: Arc::clone(&subscription),
+        handler,
+        feed: Arc::clone(&feed),
+        settler: settler.clone(),
+        publisher,
+        state,
+        observer: observer.clone(),
+        shutdown: shutdown.clone(),
+        left: Arc::clone(&left),
+    });
+
+    let mut tasks = JoinSet::new();
+    tasks.spawn(supervise("pump", observer.clone(), {
+        let shutdown = shutdown.clone();
+        move || {
+            let (pump, intake, shutdown) = (Arc::clone(&pump), intake.clone(), shutdown.clone());
+            async move { pump.run(intake, shutdown.stop, shutdown.deadline).await }
+        }
+    }));
+    for _ in 0..subscription.workers.get() {
+        let worker = Arc::clone(&worker);
+        tasks.spawn(supervise("worker", observer.clone(), move || {
+            Arc::clone(&worker).run()
+        }));
+    }
+
+    shutdown.stop.cancelled().await;
+    // The channel closes when the pump has ended, which is when an open poll has.
+    while let Some(deliveries) = feed.rest().await {
+        let released = release_all(&settler, deliveries);
+        let _ = tokio::time::timeout(LAST_CALLS, released).await;
+    }
+    while tasks.join_next().await.is_some() {}
+    Ended {
+        left: left.load(Relaxed),
+    }
+}
+
+/// Rule 1.7. A queue that allows a message one receive must not have one received that no worker
+/// is free for: it would be lost to the dead-letter queue unhandled.
+fn slots(subscription: &SqsSubscription, kind: HandlerKind, state: &QueueState) -> Slots {
+    if subscription.prefetch && state.max_receive_count() != Some(1) {
+        return Slots::Prefetch;
+    }
+    let workers = Arc::new(Semaphore::new(subscription.workers.get()));
+    match kind {
+        HandlerKind::Single => Slots::PerMessage(workers),
+        HandlerKind::Batch => Slots::PerBatch(workers),
+    }
+}
+
+/// Reads the queue's own visibility timeout again every few minutes (rule 1.5). What cannot be
+/// read stays as it was.
+async fn reread(api: Arc<dyn SqsApi>, url: QueueUrl, state: Arc<QueueState>, observer: Observer) {
+    loop {
+        tokio::time::sleep(ATTRIBUTES_REREAD).await;
+        let Ok(attributes) = api.queue_attributes(&url).await else {
+            continue;
+        };
+        state.set_max_receive_count(attributes.max_receive_count);
+        let old = state.visibility();
+        match attributes.visibility {
+            Some(new) if new != old && !new.is_zero() => {
+                state.set_visibility(new);
+                observer.emit(None, Event::VisibilityChanged { old, new });
+            }
+            _ => {}
+        }
+    }
+}

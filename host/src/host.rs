@@ -1,0 +1,395 @@
+//! The host: every subscription, from the check to the drain.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::task::JoinSet;
+use tracing::{error, info, warn};
+
+use crate::backoff::Backoff;
+use crate::config::{
+    HostConfig, Level, MountFile, Note, PluginSettings, Problem, Resolved, SqsSubscription,
+    mount_files_without_plugin, resolve,
+};
+use crate::dispatch::{self, Mounted, Shutdown};
+use crate::error::SqsError;
+use crate::handler::Handler;
+use crate::limits::{OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
+use crate::observe::{Counters, Event, Observer, Source, Tap};
+use crate::plugin::{Guests, LoadError, Plugin, load};
+use crate::sqs::{Connection, OpenQueue, Opening, Publisher, open};
+
+/// The plugins of a folder, and their mounts as the folder's files say.
+pub struct Plugins {
+    /// Those that load, by name.
+    pub loaded: Vec<Arc<Plugin>>,
+    /// Files that cannot be plugins.
+    pub refused: Vec<LoadError>,
+    /// Mounts, problems and notes.
+    pub resolved: Resolved,
+}
+
+impl Plugins {
+    /// Loads every `.wasm` file of `folder` and checks every mount (rules 1.11, 7.2). No network
+    /// call is made.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read.
+    pub async fn load(
+        guests: &Arc<Guests>,
+        config: &HostConfig,
+        folder: &Path,
+    ) -> std::io::Result<Self> {
+        let (mut wasm, mut toml) = (Vec::new(), Vec::new());
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            match path.extension().and_then(|e| e.to_str()) {
+                Some("wasm") => wasm.push(path),
+                // `Cargo.toml` and its like lie in folders; a mount file lies beside its plugin.
+                Some("toml") => toml.push(path),
+                _ => {}
+            }
+        }
+        wasm.sort();
+        toml.sort();
+
+        let (mut loaded, mut refused, mut settings) = (Vec::new(), Vec::new(), Vec::new());
+        for file in &wasm {
+            match load(guests, file).await {
+                Ok(plugin) => {
+                    match mount_file(file) {
+                        Ok(mount_file) => settings.push(PluginSettings {
+                            name: plugin.name().to_owned(),
+                            kind: plugin.kind(),
+                            descriptor: plugin.descriptor().to_vec(),
+                            mount_file,
+                        }),
+                        Err(error) => refused.push(error),
+                    }
+                    loaded.push(Arc::new(plugin));
+                }
+                Err(error) => refused.push(error),
+            }
+        }
+        let mut resolved = resolve(config, &settings);
+        let orphans = toml
+            .iter()
+            .filter(|file| !wasm.contains(&file.with_extension("wasm")))
+            .map(PathBuf::as_path);
+        resolved.notes.extend(mount_files_without_plugin(orphans));
+        Ok(Self {
+            loaded,
+            refused,
+            resolved,
+        })
+    }
+
+    /// Whether anything keeps the service from starting.
+    pub fn has_problems(&self) -> bool {
+        !self.refused.is_empty() || !self.resolved.problems.is_empty()
+    }
+
+    /// Each mount with the plugin that handles its messages.
+    pub fn mounts(&self) -> Vec<(SqsSubscription, Arc<dyn Handler>)> {
+        let by_name = |name: &str| self.loaded.iter().find(|plugin| plugin.name() == name);
+        self.resolved
+            .subscriptions
+            .iter()
+            .filter_map(|subscription| {
+                let plugin = Arc::clone(by_name(&subscription.plugin)?);
+                Some((subscription.clone(), plugin as Arc<dyn Handler>))
+            })
+            .collect()
+    }
+
+    /// Logs what is wrong and what is worth saying.
+    pub fn log(&self) {
+        for refused in &self.refused {
+            error!("{refused}");
+        }
+        for problem in &self.resolved.problems {
+            error!("{problem}");
+        }
+        for note in &self.resolved.notes {
+            log_note(note);
+        }
+    }
+}
+
+fn log_note(note: &Note) {
+    match note.level {
+        Level::Warn => warn!("{note}"),
+        Level::Info => info!("{note}"),
+    }
+}
+
+fn mount_file(wasm: &Path) -> Result<Option<MountFile>, LoadError> {
+    let path = wasm.with_extension("toml");
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(MountFile { path, text })),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(LoadError {
+            reason: format!("it cannot be read: {error}"),
+            file: path,
+            digest: None,
+        }),
+    }
+}
+
+/// How a host works, beside what its mounts say.
+#[derive(Clone)]
+pub struct HostOptions {
+    /// How long handlers in flight may go on after a stop.
+    pub drain: Duration,
+    /// Whether every queue that a mount names is created where it is missing: local mode
+    /// (rule 10.4).
+    pub create_missing: bool,
+    /// Sees every event.
+    pub tap: Option<Tap>,
+}
+
+/// How a host ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// How many messages the drain deadline interrupted.
+    pub left: usize,
+}
+
+/// One subscription of a host, before its queue is open.
+struct Prepared {
+    subscription: Arc<SqsSubscription>,
+    handler: Arc<dyn Handler>,
+    observer: Observer,
+}
+
+/// Runs subscriptions against one SQS.
+pub struct Host {
+    connection: Arc<Connection>,
+    options: HostOptions,
+    prepared: Vec<Prepared>,
+}
+
+impl Host {
+    /// A host of these mounts. Nothing is asked of SQS yet.
+    pub fn new(
+        connection: Arc<Connection>,
+        options: HostOptions,
+        mounts: Vec<(SqsSubscription, Arc<dyn Handler>)>,
+    ) -> Self {
+        let prepared = mounts
+            .into_iter()
+            .map(|(subscription, handler)| Prepared {
+                observer: Observer::new(
+                    Source {
+                        plugin: subscription.plugin.as_str().into(),
+                        queue: subscription.queue.name().as_str().into(),
+                    },
+                    options.tap.clone(),
+                ),
+                subscription: Arc::new(subscription),
+                handler,
+            })
+            .collect();
+        Self {
+            connection,
+            options,
+            prepared,
+        }
+    }
+
+    /// The counts of each subscription.
+    pub fn counters(&self) -> Vec<(Source, Arc<Counters>)> {
+        self.prepared
+            .iter()
+            .map(|p| {
+                (
+                    p.observer.source().clone(),
+                    Arc::clone(p.observer.counters()),
+                )
+            })
+            .collect()
+    }
+
+    /// Opens every queue, then receives, handles and settles until `shutdown.stop`; handlers in
+    /// flight then have the drain time. `ready` is called once every queue has been tried and
+    /// before any message is received.
+    ///
+    /// # Errors
+    /// What only another configuration can mend, all of it, before any message is received
+    /// (rule 7.2). A queue that cannot be reached is no such thing: it is tried again.
+    pub async fn run(
+        self,
+        shutdown: Shutdown,
+        ready: impl FnOnce(),
+    ) -> Result<Report, Vec<SqsError>> {
+        let Self {
+            connection,
+            options,
+            prepared,
+        } = self;
+        let opener = Arc::new(Opener {
+            endpoint: connection.endpoint(),
+            connection,
+            create_missing: options.create_missing,
+        });
+        let opened = join_all(prepared.iter().map(|p| opener.open(p))).await;
+        let refused: Vec<_> = opened
+            .iter()
+            .filter_map(|result| match result {
+                Err(Opening::Refused(error)) => Some(error.clone()),
+                _ => None,
+            })
+            .collect();
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        ready();
+
+        let mut subscriptions = JoinSet::new();
+        for (prepared, opened) in prepared.into_iter().zip(opened) {
+            let (opener, shutdown) = (Arc::clone(&opener), shutdown.clone());
+            subscriptions.spawn(async move {
+                let opened = opener.until_open(&prepared, opened, &shutdown).await;
+                match opened {
+                    Some(mounted) => dispatch::run(mounted, shutdown).await,
+                    None => dispatch::Ended::default(),
+                }
+            });
+        }
+        let deadline = deadline(shutdown, options.drain);
+        tokio::pin!(deadline);
+        let mut report = Report::default();
+        loop {
+            tokio::select! {
+                ended = subscriptions.join_next() => match ended {
+                    Some(Ok(ended)) => report.left += ended.left,
+                    Some(Err(panic)) => error!("a subscription ended by a fault of ours; please report this: {panic}"),
+                    None => return Ok(report),
+                },
+                () = &mut deadline => {}
+            }
+        }
+    }
+}
+
+/// Sets the deadline off once the drain time is up, then never ends.
+async fn deadline(shutdown: Shutdown, drain: Duration) {
+    shutdown.stop.cancelled().await;
+    tokio::time::sleep(drain).await;
+    shutdown.deadline.cancel();
+    std::future::pending().await
+}
+
+/// Opens the queues of subscriptions.
+struct Opener {
+    connection: Arc<Connection>,
+    endpoint: Option<String>,
+    create_missing: bool,
+}
+
+impl Opener {
+    async fn open(&self, prepared: &Prepared) -> Result<Mounted, Opening> {
+        let Prepared {
+            subscription,
+            handler,
+            observer,
+        } = prepared;
+        let not_connected = |error| Opening::Refused(error);
+        let api = self
+            .connection
+            .client(subscription.region.as_deref())
+            .map_err(not_connected)?;
+        let create = self.create_missing || subscription.create_if_missing;
+        let endpoint = self.endpoint.as_deref();
+        let queue = open(&*api, subscription, create, endpoint).await?;
+        let publisher = match &subscription.reply {
+            None => None,
+            Some(target) => {
+                let region = target.region().or(subscription.region.as_deref());
+                let api = self.connection.client(region).map_err(not_connected)?;
+                let publisher = Publisher::new(
+                    api,
+                    target.clone(),
+                    create,
+                    self.endpoint.clone(),
+                    observer.clone(),
+                );
+                // Messages whose replies have nowhere to go would only burn their receives.
+                publisher.resolve().await.map_err(Opening::NotYet)?;
+                Some(Arc::new(publisher))
+            }
+        };
+        Ok(Mounted {
+            subscription: Arc::clone(subscription),
+            handler: Arc::clone(handler),
+            api,
+            queue,
+            publisher,
+            observer: observer.clone(),
+        })
+    }
+
+    /// Tries again until the queue is open, or the service stops (rule 2.4).
+    async fn until_open(
+        &self,
+        prepared: &Prepared,
+        first: Result<Mounted, Opening>,
+        shutdown: &Shutdown,
+    ) -> Option<Mounted> {
+        let observer = &prepared.observer;
+        let mut result = first;
+        let mut backoff = Backoff::new(RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX);
+        let mut said = None;
+        loop {
+            let error = match result {
+                Ok(mounted) => {
+                    self.say_ready(&mounted);
+                    return Some(mounted);
+                }
+                Err(Opening::NotYet(error) | Opening::Refused(error)) => error,
+            };
+            let class = error.class();
+            if said != Some(class) {
+                observer.emit(None, Event::NotReady { error: &error });
+                said = Some(class);
+                backoff.reset_to(match class {
+                    Some(class) if class.passes() => RECEIVE_BACKOFF_MAX,
+                    _ => OPERATOR_BACKOFF_MAX,
+                });
+            }
+            tokio::select! {
+                () = shutdown.stop.cancelled() => return None,
+                () = tokio::time::sleep(backoff.next_random()) => {}
+            }
+            result = tokio::select! {
+                () = shutdown.stop.cancelled() => return None,
+                result = self.open(prepared) => result,
+            };
+        }
+    }
+
+    fn say_ready(&self, mounted: &Mounted) {
+        let OpenQueue { url, state } = &mounted.queue;
+        let region = mounted
+            .subscription
+            .region
+            .as_deref()
+            .or(self.connection.region());
+        mounted.observer.emit(
+            None,
+            Event::Ready {
+                url: url.as_str(),
+                region,
+                visibility: state.visibility(),
+            },
+        );
+    }
+}
+
+/// Problems as the library's errors.
+pub fn errors(problems: Vec<Problem>) -> Vec<SqsError> {
+    problems.into_iter().map(SqsError::from).collect()
+}

@@ -1,0 +1,407 @@
+//! Events: what happens to a subscription and its messages.
+//!
+//! [`Observer::emit`] writes an event's log line, moves its count, and shows it to the taps, so
+//! that the loops of the host have no formatting in them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
+
+use super::metrics::{Count, Counters};
+use crate::error::{CallError, ErrorClass, SqsError};
+use crate::handler::{Answer, MessageId, Outcome};
+
+/// Where events come from: one plugin's subscription of one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// The plugin's name.
+    pub plugin: Arc<str>,
+    /// The queue's name.
+    pub queue: Arc<str>,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.plugin, self.queue)
+    }
+}
+
+/// Something that happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The subscription's queue is resolved; it receives from now on.
+    Ready {
+        /// The queue's URL.
+        url: &'a str,
+        /// The region in force, where one is known.
+        region: Option<&'a str>,
+        /// How long messages stay hidden.
+        visibility: Duration,
+    },
+    /// The subscription cannot receive. It is tried again.
+    NotReady {
+        /// Why.
+        error: &'a SqsError,
+    },
+    /// A receive brought messages.
+    Received {
+        /// How many.
+        messages: usize,
+    },
+    /// A message came without a receipt handle, so nothing can be done with it.
+    NoHandle,
+    /// A receive failed.
+    ReceiveFailed {
+        /// Why.
+        error: &'a CallError,
+        /// Whether the receive before it had failed with the same class.
+        still: bool,
+        /// How long until the next one.
+        pause: Duration,
+    },
+    /// A receive succeeded after some had failed.
+    ReceiveRecovered,
+    /// A handler is called.
+    Handling {
+        /// How often the message has been received.
+        receive_count: Option<u32>,
+    },
+    /// A handler answered, or failed.
+    Handled {
+        /// Its answer.
+        answer: &'a Answer,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A reply was sent.
+    ReplySent {
+        /// To where.
+        target: &'a str,
+    },
+    /// A reply could not be sent. The message is retried.
+    ReplyFailed {
+        /// Why.
+        error: &'a SqsError,
+    },
+    /// Every reply of a message was sent.
+    Replied,
+    /// A message was deleted.
+    Deleted,
+    /// A message's visibility was changed: it comes back after `delay`.
+    PutBack {
+        /// After how long.
+        delay: Duration,
+    },
+    /// A delay was longer than the twelve hours leave, and was shortened.
+    DelayShortened {
+        /// What was asked.
+        asked: Duration,
+        /// What was given.
+        given: Duration,
+    },
+    /// A settlement failed and is tried again.
+    SettleRetried {
+        /// Why.
+        error: &'a CallError,
+    },
+    /// A settlement was given up. The message comes back when its time-out lapses.
+    SettleFailed {
+        /// Why.
+        error: &'a CallError,
+    },
+    /// Messages were released without a handling.
+    Released {
+        /// How many.
+        messages: usize,
+    },
+    /// A handler was interrupted at the drain deadline.
+    Interrupted,
+    /// A lease was extended.
+    Extended,
+    /// A lease was extended for the last time: the twelve hours end.
+    LeaseEnds {
+        /// What is left.
+        visibility: Duration,
+    },
+    /// An extension failed and is tried again.
+    ExtensionFailed {
+        /// Why.
+        error: &'a CallError,
+    },
+    /// A lease is lost: the message may be handed to another consumer.
+    LeaseLost {
+        /// Why.
+        error: &'a CallError,
+    },
+    /// The queue's own visibility timeout has changed.
+    VisibilityChanged {
+        /// What it was.
+        old: Duration,
+        /// What it is.
+        new: Duration,
+    },
+    /// A task of the host panicked and is started again.
+    Panicked {
+        /// Which.
+        task: &'static str,
+        /// What it said.
+        message: &'a str,
+    },
+}
+
+/// Sees every event of every subscription.
+pub type Tap = Arc<dyn Fn(&Source, Option<&MessageId>, &Event<'_>) + Send + Sync>;
+
+/// Takes the events of one subscription.
+#[derive(Clone)]
+pub struct Observer {
+    source: Arc<Source>,
+    counters: Arc<Counters>,
+    tap: Option<Tap>,
+}
+
+impl Observer {
+    /// An observer of `source`. `tap` sees each event after it was logged and counted.
+    pub fn new(source: Source, tap: Option<Tap>) -> Self {
+        Self {
+            source: Arc::new(source),
+            counters: Arc::default(),
+            tap,
+        }
+    }
+
+    /// Where the events come from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The counts.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Logs, counts and shows one event, of one message or of the subscription.
+    pub fn emit(&self, message: Option<&MessageId>, event: Event<'_>) {
+        self.log(message, &event);
+        self.count(&event);
+        if let Some(tap) = &self.tap {
+            tap(&self.source, message, &event);
+        }
+    }
+
+    fn count(&self, event: &Event<'_>) {
+        let add = |count, n: usize| self.counters.add(count, n as u64);
+        match event {
+            Event::Received { messages } => add(Count::Received, *messages),
+            Event::ReceiveFailed { .. } => add(Count::ReceiveFailed, 1),
+            Event::Handled { answer, .. } => {
+                add(Count::Handled, 1);
+                match answer {
+                    Ok(Outcome::Ack) => add(Count::Acked, 1),
+                    Ok(Outcome::Drop) => add(Count::Dropped, 1),
+                    Ok(Outcome::Retry | Outcome::RetryAfter(_)) => add(Count::Retried, 1),
+                    Ok(Outcome::Reply(_) | Outcome::DeadLetter(_)) => {}
+                    Err(failure) => self.counters.add_failure(failure.reason),
+                }
+            }
+            Event::ReplySent { .. } => add(Count::RepliesSent, 1),
+            Event::ReplyFailed { .. } => add(Count::RepliesFailed, 1),
+            Event::Replied => add(Count::Replied, 1),
+            Event::Deleted => add(Count::Deleted, 1),
+            Event::Released { messages } => add(Count::Released, *messages),
+            Event::Interrupted => add(Count::Interrupted, 1),
+            Event::Extended | Event::LeaseEnds { .. } => add(Count::Extended, 1),
+            Event::ExtensionFailed { .. } => add(Count::ExtensionFailed, 1),
+            Event::LeaseLost { .. } => add(Count::LeaseLost, 1),
+            Event::SettleFailed { .. } => add(Count::SettleFailed, 1),
+            Event::Panicked { .. } => add(Count::Panicked, 1),
+            Event::Ready { .. }
+            | Event::NotReady { .. }
+            | Event::NoHandle
+            | Event::ReceiveRecovered
+            | Event::Handling { .. }
+            | Event::PutBack { .. }
+            | Event::DelayShortened { .. }
+            | Event::SettleRetried { .. }
+            | Event::VisibilityChanged { .. } => {}
+        }
+    }
+
+    fn log(&self, message: Option<&MessageId>, event: &Event<'_>) {
+        let (plugin, queue) = (&*self.source.plugin, &*self.source.queue);
+        let id = message.map_or("-", MessageId::as_str);
+        // One spelling of the fields that every line has.
+        macro_rules! line {
+            ($level:ident, $($rest:tt)*) => {
+                $level!(plugin, queue, $($rest)*)
+            };
+        }
+        match event {
+            Event::Ready {
+                url,
+                region,
+                visibility,
+            } => {
+                line!(
+                    info,
+                    url,
+                    region = region.unwrap_or("-"),
+                    ?visibility,
+                    "ready"
+                )
+            }
+            Event::NotReady { error } => {
+                line!(
+                    warn,
+                    "not ready, tried again: {error}{}",
+                    advice(error.class())
+                )
+            }
+            Event::Received { messages } => line!(debug, messages, "received"),
+            Event::NoHandle => {
+                line!(
+                    error,
+                    id,
+                    "SQS sent a message without a receipt handle; it is skipped"
+                )
+            }
+            Event::ReceiveFailed {
+                error,
+                still: false,
+                pause,
+            } => line!(
+                warn,
+                ?pause,
+                "receive failed, tried again: {error}{}",
+                advice(Some(error.class))
+            ),
+            Event::ReceiveFailed {
+                error,
+                still: true,
+                pause,
+            } => {
+                line!(debug, ?pause, "receive still fails: {error}")
+            }
+            Event::ReceiveRecovered => line!(info, "receives again"),
+            Event::Handling { receive_count } => {
+                line!(
+                    debug,
+                    id,
+                    receive_count = receive_count.unwrap_or(0),
+                    "handling"
+                )
+            }
+            Event::Handled {
+                answer: Ok(outcome),
+                took,
+            } => {
+                line!(debug, id, ?took, outcome = name(outcome), "handled")
+            }
+            Event::Handled {
+                answer: Err(failure),
+                took,
+            } => line!(
+                warn,
+                id,
+                ?took,
+                reason = failure.reason.as_str(),
+                "handler failed, the message is retried: {}",
+                failure.message
+            ),
+            Event::ReplySent { target } => line!(debug, id, target, "reply sent"),
+            Event::ReplyFailed { error } => {
+                line!(
+                    warn,
+                    id,
+                    "the reply was not sent, so the message is retried: {error}"
+                )
+            }
+            Event::Replied => line!(debug, id, "replied"),
+            Event::Deleted => line!(debug, id, "deleted"),
+            Event::PutBack { delay } => line!(debug, id, ?delay, "put back"),
+            Event::DelayShortened { asked, given } => line!(
+                warn,
+                id,
+                ?asked,
+                ?given,
+                "SQS hides a message for twelve hours at most: the delay is shortened"
+            ),
+            Event::SettleRetried { error } => line!(debug, id, "settled again: {error}"),
+            Event::SettleFailed { error } => line!(
+                warn,
+                id,
+                "not settled; the message comes back when its visibility lapses: {error}"
+            ),
+            Event::Released { messages } => line!(info, messages, "released unhandled"),
+            Event::Interrupted => {
+                line!(
+                    warn,
+                    id,
+                    "the drain deadline interrupted the handler; the message is released"
+                )
+            }
+            Event::Extended => line!(debug, id, "extended"),
+            Event::LeaseEnds { visibility } => line!(
+                warn,
+                id,
+                ?visibility,
+                "SQS hides a message for twelve hours at most: this was the last extension"
+            ),
+            Event::ExtensionFailed { error } => {
+                line!(debug, id, "extension failed, tried again: {error}")
+            }
+            Event::LeaseLost { error } => {
+                line!(
+                    warn,
+                    id,
+                    "lease lost; the message may be handled elsewhere too: {error}"
+                )
+            }
+            Event::VisibilityChanged { old, new } => {
+                line!(
+                    info,
+                    ?old,
+                    ?new,
+                    "the queue's visibility timeout has changed"
+                )
+            }
+            Event::Panicked { task, message } => {
+                line!(
+                    error,
+                    task,
+                    "a task of the host panicked and is started again: {message}"
+                )
+            }
+        }
+    }
+}
+
+/// The outcome's name in log lines.
+fn name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ack => "ack",
+        Outcome::Drop => "drop",
+        Outcome::Retry => "retry",
+        Outcome::RetryAfter(_) => "retry-after",
+        Outcome::DeadLetter(_) => "dead-letter",
+        Outcome::Reply(_) => "reply",
+    }
+}
+
+/// What the operator can do about a class of error.
+fn advice(class: Option<ErrorClass>) -> &'static str {
+    match class {
+        Some(ErrorClass::Missing) => {
+            "; create the queue, correct its name or region, or set create_if_missing = true"
+        }
+        Some(ErrorClass::Denied) => {
+            "; check the credentials in force, and that they may sqs:ReceiveMessage, \
+             sqs:DeleteMessage, sqs:ChangeMessageVisibility, sqs:GetQueueUrl and \
+             sqs:GetQueueAttributes on the queue"
+        }
+        _ => "",
+    }
+}

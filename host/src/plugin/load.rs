@@ -1,0 +1,264 @@
+//! From a file to a plugin: read, compiled, linked, instantiated once, asked for its descriptor.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+use wasmtime::component::Component;
+
+use super::bindings::batch::BatchHandlerPre;
+use super::bindings::single::SingleHandlerPre;
+use super::call::{Deadline, Linked, Plugin};
+use super::contract::{Exported, exported};
+use super::digest::Digest;
+use super::engine::Guests;
+use super::guest::{Subject, failure, store};
+use crate::handler::{Failure, HandlerKind};
+use crate::limits::DESCRIPTOR_TIMEOUT;
+
+/// A file that cannot be a plugin. The author of the plugin mends it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}{}: {reason}", file.display(), short(digest))]
+pub struct LoadError {
+    /// The file.
+    pub file: PathBuf,
+    /// Its digest, where it could be read.
+    pub digest: Option<Digest>,
+    /// What is wrong and what to do.
+    pub reason: String,
+}
+
+fn short(digest: &Option<Digest>) -> String {
+    digest.map_or(String::new(), |digest| format!(" ({})", digest.short()))
+}
+
+/// What a plugin's file says of itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    /// The plugin's name.
+    pub name: String,
+    /// The SHA-256 of the file.
+    pub digest: Digest,
+    /// The world: `single-handler` or `batch-handler`.
+    pub world: &'static str,
+    /// The contract and its version: `queuelet:handler@0.1.0`.
+    pub wit: String,
+    /// The settings of its descriptor.
+    pub descriptor: serde_json::Map<String, serde_json::Value>,
+    /// What it imports, by name.
+    pub imports: Vec<String>,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// A file that has been read and compiled.
+struct Compiled {
+    name: Arc<str>,
+    digest: Digest,
+    component: Component,
+    exported: Exported,
+    size: u64,
+}
+
+/// Loads the plugin in `file`.
+///
+/// # Errors
+/// [`LoadError`] says what the file is instead of a plugin, or how it failed.
+pub async fn load(guests: &Arc<Guests>, file: &Path) -> Result<Plugin, LoadError> {
+    let (plugin, _) = load_compiled(guests, file).await?;
+    Ok(plugin)
+}
+
+/// Loads the plugin in `file` and says what it is.
+///
+/// # Errors
+/// As [`load`].
+pub async fn inspect(guests: &Arc<Guests>, file: &Path) -> Result<Inspection, LoadError> {
+    let (plugin, compiled) = load_compiled(guests, file).await?;
+    let imports = compiled
+        .component
+        .component_type()
+        .imports(guests.engine())
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    Ok(Inspection {
+        name: plugin.name.to_string(),
+        digest: plugin.digest,
+        world: match compiled.exported.kind {
+            HandlerKind::Single => "single-handler",
+            HandlerKind::Batch => "batch-handler",
+        },
+        wit: format!("{}@{}", super::contract::CONTRACT, plugin.contract),
+        descriptor: plugin
+            .descriptor
+            .iter()
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect(),
+        imports,
+        size: compiled.size,
+    })
+}
+
+async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Compiled), LoadError> {
+    let compiled = {
+        let (guests, file) = (Arc::clone(guests), file.to_owned());
+        // Compiling takes from milliseconds to seconds of CPU, so not on the I/O runtime.
+        let work = tokio::task::spawn_blocking(move || compile(&guests, &file));
+        work.await.unwrap_or_else(|panic| {
+            Err(LoadError {
+                file: PathBuf::new(),
+                digest: None,
+                reason: format!("compiling it panicked; please report this: {panic}"),
+            })
+        })?
+    };
+    let fail = |reason: String| LoadError {
+        file: file.to_owned(),
+        digest: Some(compiled.digest),
+        reason,
+    };
+    let linked = link(guests, &compiled).map_err(fail)?;
+    let short: Arc<str> = compiled.digest.short().into();
+    let descriptor = descriptor(guests, &compiled.name, &short, linked.clone())
+        .await
+        .map_err(|failure| fail(format!("its descriptor could not be read: {failure}")))?;
+    let plugin = Plugin {
+        name: Arc::clone(&compiled.name),
+        digest: compiled.digest,
+        short,
+        contract: compiled.exported.version.clone(),
+        descriptor,
+        linked,
+        guests: Arc::clone(guests),
+    };
+    Ok((plugin, compiled))
+}
+
+fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
+    let fail = |digest, reason| LoadError {
+        file: file.to_owned(),
+        digest,
+        reason,
+    };
+    let content =
+        std::fs::read(file).map_err(|error| fail(None, format!("it cannot be read: {error}")))?;
+    let digest = Digest::of(&content);
+    check_format(&content).map_err(|reason| fail(Some(digest), reason))?;
+    let component = Component::new(guests.engine(), &content).map_err(|error| {
+        let reason = format!("it does not compile: {}", one_line(&format!("{error:#}")));
+        fail(Some(digest), reason)
+    })?;
+    let ty = component.component_type();
+    let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name))
+        .map_err(|reason| fail(Some(digest), reason))?;
+    let name = file
+        .file_stem()
+        .map_or("-".into(), |stem| stem.to_string_lossy());
+    Ok(Compiled {
+        name: name.as_ref().into(),
+        digest,
+        component,
+        exported,
+        size: content.len() as u64,
+    })
+}
+
+/// Looks at the first eight bytes, which tell a component from what people take for one.
+fn check_format(content: &[u8]) -> Result<(), String> {
+    let says = match content {
+        [] => "it is empty",
+        [0, b'a', b's', b'm', _, _, 1, 0, ..] => return Ok(()),
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => {
+            "it is a core module and no component: build it with `--target wasm32-wasip2`"
+        }
+        [0, b'a', b's', b'm', ..] => "it is WebAssembly of a version that this host does not know",
+        _ => "it is not WebAssembly",
+    };
+    Err(says.to_owned())
+}
+
+fn link(guests: &Guests, compiled: &Compiled) -> Result<Linked, String> {
+    let missing = |error: wasmtime::Error| {
+        format!(
+            "it does not fit this host: {}; a handler may import {}/log, {}/context and WASI 0.2",
+            one_line(&format!("{error:#}")),
+            super::contract::CONTRACT,
+            super::contract::CONTRACT,
+        )
+    };
+    let pre = guests
+        .linker()
+        .instantiate_pre(&compiled.component)
+        .map_err(missing)?;
+    match compiled.exported.kind {
+        HandlerKind::Single => SingleHandlerPre::new(pre).map(Linked::Single),
+        HandlerKind::Batch => BatchHandlerPre::new(pre).map(Linked::Batch),
+    }
+    .map_err(missing)
+}
+
+/// Asks a fresh instance for its settings, which also shows that it can be instantiated.
+async fn descriptor(
+    guests: &Arc<Guests>,
+    name: &Arc<str>,
+    short: &Arc<str>,
+    linked: Linked,
+) -> Result<Vec<(String, String)>, Failure> {
+    let deadline = Deadline::after(Some(DESCRIPTOR_TIMEOUT));
+    let subject = Subject {
+        plugin: Arc::clone(name),
+        digest: Arc::clone(short),
+        queue: "".into(),
+        message: None,
+    };
+    let mut store = store(guests, subject, deadline.at);
+    let running = guests.run(deadline.limit(async move {
+        let settings = async {
+            match linked {
+                Linked::Single(pre) => {
+                    let handler = pre.instantiate_async(&mut store).await?;
+                    let descriptor = handler.queuelet_handler_descriptor();
+                    descriptor.call_settings(&mut store).await
+                }
+                Linked::Batch(pre) => {
+                    let handler = pre.instantiate_async(&mut store).await?;
+                    let descriptor = handler.queuelet_handler_descriptor();
+                    descriptor.call_settings(&mut store).await
+                }
+            }
+        }
+        .await;
+        store.data().finish();
+        settings.map_err(|error| failure(&error))
+    }));
+    running.await.unwrap_or_else(|error| {
+        Err(Failure::new(
+            crate::handler::Reason::Trap,
+            format!("the host failed; please report this: {error}"),
+        ))
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_component_is_told_by_what_it_is() {
+        let table: [(&[u8], &str); 4] = [
+            (b"", "empty"),
+            (b"\0asm\x01\0\0\0", "core module"),
+            (b"\x7fELF....", "not WebAssembly"),
+            (b"\0asm\x07\0\0\0", "version"),
+        ];
+        for (content, says) in table {
+            let error = check_format(content).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+        assert_eq!(check_format(b"\0asm\x0d\0\x01\0"), Ok(()));
+    }
+}

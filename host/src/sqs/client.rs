@@ -1,0 +1,394 @@
+//! The real client: [`SqsApi`] by the AWS SDK, one per region.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{
+    ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName,
+};
+use aws_smithy_http_client::{Builder as HttpBuilder, tls};
+
+use super::api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
+use super::classify::{call_error, class_of_code};
+use super::message::{attribute, received};
+use crate::config::AwsSettings;
+use crate::error::{CallError, ErrorClass, SqsError};
+use crate::handler::{MessageId, ReceiptHandle};
+use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, RECEIVE_GRACE};
+
+/// Where SQS is and who asks: what every region's client is made from.
+///
+/// Invariant: there is one HTTP connection pool per process, shared by all clients.
+pub struct Connection {
+    config: SdkConfig,
+    clients: Mutex<HashMap<Option<String>, Arc<AwsSqs>>>,
+}
+
+impl Connection {
+    /// A connection by the SDK's default chain (environment, profile, SSO, container and instance
+    /// roles), with what `settings` names put over it.
+    pub async fn open(settings: &AwsSettings) -> Self {
+        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http());
+        if let Some(region) = &settings.region {
+            loader = loader.region(Region::new(region.clone()));
+        }
+        if let Some(profile) = &settings.profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(endpoint) = &settings.endpoint_url {
+            loader = loader.endpoint_url(endpoint);
+        }
+        Self::of(loader.load().await)
+    }
+
+    /// A connection to a local SQS: no account, and a region of its own where none is named.
+    pub async fn local(endpoint: &str, settings: &AwsSettings) -> Self {
+        let region = settings
+            .region
+            .clone()
+            .unwrap_or_else(|| "us-east-1".into());
+        let config = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http())
+            .region(Region::new(region))
+            .endpoint_url(endpoint)
+            .credentials_provider(Credentials::from_keys("local", "local", None))
+            .load()
+            .await;
+        Self::of(config)
+    }
+
+    fn of(config: SdkConfig) -> Self {
+        Self {
+            config,
+            clients: Mutex::default(),
+        }
+    }
+
+    /// The region that a queue named without one is looked for in.
+    pub fn region(&self) -> Option<&str> {
+        self.config.region().map(Region::as_ref)
+    }
+
+    /// The endpoint that stands in for AWS's own, by `queuelet.toml`, a flag, or the environment
+    /// (`AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_SQS`, a profile's `endpoint_url`).
+    pub fn endpoint(&self) -> Option<String> {
+        self.config.endpoint_url().map(str::to_owned).or_else(|| {
+            // One service's own variable is resolved when its client is built, not before.
+            std::env::var("AWS_ENDPOINT_URL_SQS").ok()
+        })
+    }
+
+    /// The client for `region`, or for the connection's own.
+    ///
+    /// # Errors
+    /// [`SqsError::NotConnected`] where neither names a region.
+    pub fn client(&self, region: Option<&str>) -> Result<Arc<AwsSqs>, SqsError> {
+        if region.is_none() && self.region().is_none() {
+            return Err(SqsError::NotConnected(
+                "no AWS region: set `region` under [aws] in queuelet.toml, --region, AWS_REGION, \
+                 or a profile that has one"
+                    .into(),
+            ));
+        }
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let client = clients
+            .entry(region.map(str::to_owned))
+            .or_insert_with(|| Arc::new(AwsSqs::new(&self.config, region)));
+        Ok(Arc::clone(client))
+    }
+}
+
+fn http() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+    HttpBuilder::new()
+        .tls_provider(tls::Provider::Rustls(
+            tls::rustls_provider::CryptoMode::Ring,
+        ))
+        .build_https()
+}
+
+/// [`SqsApi`] by the AWS SDK.
+pub struct AwsSqs {
+    config: aws_sdk_sqs::Config,
+    /// For calls that the host itself tries again: no retries of the SDK's.
+    once: Client,
+    /// For calls that nobody else tries again.
+    patient: Client,
+    /// A receive's attempt may take its wait and five seconds, so each wait has a client.
+    receive: Mutex<HashMap<Duration, Client>>,
+}
+
+impl AwsSqs {
+    fn new(shared: &SdkConfig, region: Option<&str>) -> Self {
+        let mut builder = aws_sdk_sqs::config::Builder::from(shared)
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
+        if let Some(region) = region {
+            builder = builder.region(Region::new(region.to_owned()));
+        }
+        let config = builder.build();
+        Self {
+            once: client(&config, RetryConfig::disabled(), CALL_TIMEOUT),
+            patient: client(&config, RetryConfig::standard(), CALL_TIMEOUT),
+            receive: Mutex::default(),
+            config,
+        }
+    }
+
+    fn receiver(&self, wait: Duration) -> Client {
+        let mut by_wait = self.receive.lock().unwrap_or_else(PoisonError::into_inner);
+        by_wait
+            .entry(wait)
+            .or_insert_with(|| client(&self.config, RetryConfig::disabled(), wait + RECEIVE_GRACE))
+            .clone()
+    }
+}
+
+fn client(config: &aws_sdk_sqs::Config, retries: RetryConfig, attempt: Duration) -> Client {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(attempt)
+        .build();
+    Client::from_conf(
+        config
+            .to_builder()
+            .retry_config(retries)
+            .timeout_config(timeouts)
+            .build(),
+    )
+}
+
+/// Whole seconds, a fraction rounded up (rules 1.3, 1.4, 5.4).
+fn seconds(duration: Duration) -> i32 {
+    let whole = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    i32::try_from(whole).unwrap_or(i32::MAX)
+}
+
+impl SqsApi for AwsSqs {
+    fn receive(&self, receive: Receive) -> Called<'_, Vec<Received>> {
+        let client = self.receiver(receive.wait);
+        Box::pin(async move {
+            let answer = client
+                .receive_message()
+                .queue_url(receive.queue.as_str())
+                .max_number_of_messages(receive.max.into())
+                .wait_time_seconds(seconds(receive.wait))
+                .set_visibility_timeout(receive.visibility.map(seconds))
+                .message_attribute_names("All")
+                .message_system_attribute_names(MessageSystemAttributeName::All)
+                .send()
+                .await
+                .map_err(|e| call_error("ReceiveMessage", e))?;
+            let messages = answer.messages.unwrap_or_default();
+            Ok(messages.into_iter().map(received).collect())
+        })
+    }
+
+    fn delete<'a>(&'a self, queue: &'a QueueUrl, handle: &'a ReceiptHandle) -> Called<'a, ()> {
+        Box::pin(async move {
+            self.once
+                .delete_message()
+                .queue_url(queue.as_str())
+                .receipt_handle(handle.as_str())
+                .send()
+                .await
+                .map_err(|e| call_error("DeleteMessage", e))?;
+            Ok(())
+        })
+    }
+
+    fn change_visibility<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        handle: &'a ReceiptHandle,
+        visibility: Duration,
+    ) -> Called<'a, ()> {
+        Box::pin(async move {
+            self.once
+                .change_message_visibility()
+                .queue_url(queue.as_str())
+                .receipt_handle(handle.as_str())
+                .visibility_timeout(seconds(visibility))
+                .send()
+                .await
+                .map_err(|e| call_error("ChangeMessageVisibility", e))?;
+            Ok(())
+        })
+    }
+
+    fn change_visibility_batch<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        entries: &'a [(ReceiptHandle, Duration)],
+    ) -> Called<'a, Vec<Result<(), CallError>>> {
+        const OPERATION: &str = "ChangeMessageVisibilityBatch";
+        Box::pin(async move {
+            let list = entries.iter().enumerate().map(|(position, entry)| {
+                ChangeMessageVisibilityBatchRequestEntry::builder()
+                    .id(position.to_string())
+                    .receipt_handle(entry.0.as_str())
+                    .visibility_timeout(seconds(entry.1))
+                    .build()
+                    .expect("id and handle, the required fields, are set")
+            });
+            let answer = self
+                .once
+                .change_message_visibility_batch()
+                .queue_url(queue.as_str())
+                .set_entries(Some(list.collect()))
+                .send()
+                .await
+                .map_err(|e| call_error(OPERATION, e))?;
+            let mut results = vec![
+                Err(CallError {
+                    operation: OPERATION,
+                    class: ErrorClass::Network,
+                    code: None,
+                    message: "SQS answered for other entries of the batch but not for this".into(),
+                });
+                entries.len()
+            ];
+            let place = |id: &str| id.parse::<usize>().ok().filter(|p| *p < entries.len());
+            for done in answer.successful {
+                if let Some(position) = place(&done.id) {
+                    results[position] = Ok(());
+                }
+            }
+            for failed in answer.failed {
+                if let Some(position) = place(&failed.id) {
+                    let message = failed.message.unwrap_or_default();
+                    results[position] = Err(CallError {
+                        operation: OPERATION,
+                        class: class_of_code(&failed.code, &message),
+                        message: format!("{}: {message}", failed.code),
+                        code: Some(failed.code),
+                    });
+                }
+            }
+            Ok(results)
+        })
+    }
+
+    fn send(&self, send: Send) -> Called<'_, MessageId> {
+        Box::pin(async move {
+            let mut call = self
+                .patient
+                .send_message()
+                .queue_url(send.queue.as_str())
+                .message_body(send.body)
+                .set_message_group_id(send.group_id)
+                .set_message_deduplication_id(send.deduplication_id)
+                .set_delay_seconds(send.delay.map(seconds));
+            for header in send.headers {
+                let (name, value) = attribute(header);
+                call = call.message_attributes(name, value);
+            }
+            let answer = call
+                .send()
+                .await
+                .map_err(|e| call_error("SendMessage", e))?;
+            Ok(answer.message_id.unwrap_or_default().into())
+        })
+    }
+
+    fn queue_url<'a>(&'a self, name: &'a str, account: Option<&'a str>) -> Called<'a, QueueUrl> {
+        Box::pin(async move {
+            let answer = self
+                .patient
+                .get_queue_url()
+                .queue_name(name)
+                .set_queue_owner_aws_account_id(account.map(str::to_owned))
+                .send()
+                .await
+                .map_err(|e| call_error("GetQueueUrl", e))?;
+            Ok(QueueUrl::new(answer.queue_url.unwrap_or_default()))
+        })
+    }
+
+    fn create_queue<'a>(&'a self, name: &'a str) -> Called<'a, QueueUrl> {
+        Box::pin(async move {
+            let answer = self
+                .patient
+                .create_queue()
+                .queue_name(name)
+                .send()
+                .await
+                .map_err(|e| call_error("CreateQueue", e))?;
+            Ok(QueueUrl::new(answer.queue_url.unwrap_or_default()))
+        })
+    }
+
+    fn queue_attributes<'a>(&'a self, queue: &'a QueueUrl) -> Called<'a, QueueAttributes> {
+        Box::pin(async move {
+            let answer = self
+                .patient
+                .get_queue_attributes()
+                .queue_url(queue.as_str())
+                .attribute_names(QueueAttributeName::VisibilityTimeout)
+                .attribute_names(QueueAttributeName::RedrivePolicy)
+                .send()
+                .await
+                .map_err(|e| call_error("GetQueueAttributes", e))?;
+            let attributes = answer.attributes.unwrap_or_default();
+            Ok(QueueAttributes {
+                visibility: attributes
+                    .get(&QueueAttributeName::VisibilityTimeout)
+                    .and_then(|s| s.parse().ok())
+                    .map(Duration::from_secs),
+                max_receive_count: attributes
+                    .get(&QueueAttributeName::RedrivePolicy)
+                    .and_then(|policy| max_receive_count(policy)),
+            })
+        })
+    }
+}
+
+/// `maxReceiveCount` of a redrive policy: AWS sends a number, or text where the policy was written
+/// so.
+fn max_receive_count(policy: &str) -> Option<u32> {
+    let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
+    let count = policy.get("maxReceiveCount")?;
+    match count {
+        serde_json::Value::String(text) => text.parse().ok(),
+        number => number.as_u64().and_then(|n| n.try_into().ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Rule 1.4.
+    #[test]
+    fn a_fraction_of_a_second_is_rounded_up() {
+        for (ms, want) in [(0, 0), (1, 1), (1000, 1), (1200, 2), (43_200_000, 43_200)] {
+            assert_eq!(seconds(Duration::from_millis(ms)), want, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_max_receive_count_is_read_as_number_and_as_text() {
+        for policy in [
+            r#"{"deadLetterTargetArn":"a","maxReceiveCount":3}"#,
+            r#"{"deadLetterTargetArn":"a","maxReceiveCount":"3"}"#,
+        ] {
+            assert_eq!(max_receive_count(policy), Some(3));
+        }
+        assert_eq!(max_receive_count("no json"), None);
+    }
+
+    // Rule 1.1.
+    #[test]
+    fn a_returned_url_moves_to_the_endpoint() {
+        let url = QueueUrl::new("http://sqs.eu-west-1.localhost:4566/000000000000/orders");
+        assert_eq!(
+            url.at_endpoint("http://127.0.0.1:9324/").as_str(),
+            "http://127.0.0.1:9324/000000000000/orders"
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! The only place that knows SQS: receive, lease, settle, publish, errors.
+//!
+//! Everything goes through [`SqsApi`], the dozen calls that the host uses. [`AwsSqs`] carries them
+//! out with the AWS SDK, against AWS and against local mode alike.
+
+mod api;
+mod classify;
+mod client;
+mod keeper;
+mod lease;
+mod message;
+mod open;
+mod publish;
+mod pump;
+#[cfg(test)]
+pub(crate) mod scripted;
+mod settle;
+
+pub use api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
+pub use client::{AwsSqs, Connection};
+pub use lease::{Lease, LeaseKeeper};
+pub use open::{OpenQueue, Opening, QueueState, open};
+pub use publish::Publisher;
+pub use pump::{Delivery, Intake, Pump, Slots};
+pub use settle::{Settled, Settler, release_all};
