@@ -6,7 +6,7 @@ pub use crate::panics::report_to_host as report_panics;
 pub use wit_bindgen::rt;
 
 use crate::bindings::types;
-use crate::{Answer, BatchElement, FromMessage, IntoReplies, Reply, SqsQueue};
+use crate::{Answer, IntoReplies, Reply, SqsQueue};
 
 /// What a handler with `reply` returned.
 pub struct Returned<R>(pub R);
@@ -28,8 +28,8 @@ impl<R> Returned<Option<R>> {
     }
 }
 
-/// The replies of whatever else was returned. The bound stands at the method, so that a type without it is an error
-/// about [`IntoReplies`] and not about a method that is missing.
+/// The replies of whatever else was returned. The bound stands at the method, so that a type
+/// without it is an error about [`IntoReplies`] and not about a method that is missing.
 pub trait ReturnedReplies<R> {
     /// What is to be sent.
     fn into_replies(self) -> Vec<Reply>
@@ -55,12 +55,6 @@ pub fn answer(answer: Answer) -> Result<types::Outcome, types::Failure> {
 pub fn settings(queue: SqsQueue) -> Vec<(String, String)> {
     queue.into_settings()
 }
-
-/// Compiles where a parameter's type can be read from a message, and points at the type where it cannot.
-pub fn assert_readable<'m, T: FromMessage<'m>>() {}
-
-/// Compiles where a batch of this type can be read, and points at the type where it cannot.
-pub fn assert_element<'m, T: BatchElement<'m>>() {}
 
 #[cfg(test)]
 mod tests {

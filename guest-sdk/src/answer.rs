@@ -16,11 +16,12 @@ pub struct Answer(pub(crate) Result<types::Outcome, types::Failure>);
 /// |---|---|
 /// | `()` | ack |
 /// | [`HandlerOutcome`] | what it says |
-/// | [`Reply`], `Option<Reply>`, `Vec<Reply>` | the replies are sent, then it is deleted; with none, it is an ack |
+/// | [`Reply`], `Option<Reply>`, `Vec<Reply>` | what there is to send is sent, then it is deleted |
 /// | `Result<R, HandlerOutcome>` | as `R`, which is one of the above, or what the error says |
 /// | `Result<R, E>`, where `E` displays | as `R`, or a failure with the error's text |
 ///
-/// With `reply` in the attribute of [`#[subscriber]`](crate::subscriber), `R` is whatever serialises.
+/// With `reply` in the attribute of [`#[subscriber]`](crate::subscriber), `R` is whatever
+/// serialises.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
     label = "not what a handler may return",
@@ -35,8 +36,9 @@ pub trait IntoAnswer {
     fn into_answer(self) -> Answer;
 }
 
-/// What a handler of batches may return: one outcome for every message (`()`, [`HandlerOutcome`], or a `Result` whose
-/// error fails them all), or a `Vec` with one for each, in order, of the types that [`IntoAnswer`] names.
+/// What a handler of batches may return: one outcome for every message (`()`, [`HandlerOutcome`],
+/// or a `Result` whose error fails them all), or a `Vec` with one for each, in order, of the types
+/// that [`IntoAnswer`] names.
 #[diagnostic::on_unimplemented(
     message = "a handler of batches cannot return `{Self}`",
     label = "not what a handler of batches may return",
@@ -44,8 +46,8 @@ pub trait IntoAnswer {
             with one for each, in order"
 )]
 pub trait IntoAnswers {
-    /// What the host is told about each of `count` messages. A list of another length is malformed, and the host
-    /// says so.
+    /// What the host is told about each of `count` messages. A list of another length is malformed,
+    /// and the host says so.
     fn into_answers(self, count: usize) -> Vec<Answer>;
 }
 
@@ -71,6 +73,7 @@ impl IntoOutcome for Failure {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: fmt::Display> IntoOutcome for E {
     fn into_outcome(self) -> HandlerOutcome {
         HandlerOutcome::fail(self)
@@ -177,8 +180,8 @@ impl From<Failure> for types::Failure {
     }
 }
 
-/// A length of time as the contract counts it. A fraction is rounded up, as the host rounds: a delay is never shorter
-/// than was asked for.
+/// A length of time as the contract counts it. A fraction is rounded up, as the host rounds: a
+/// delay is never shorter than was asked for.
 pub(crate) fn milliseconds(length: Duration) -> u64 {
     u64::try_from(length.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }

@@ -1,9 +1,10 @@
 //! The contract in `wit/handler.wit`, as Rust.
 //!
-//! The contract's two worlds share `types`, `log`, `context` and `descriptor`. Generating each world by itself would
-//! define those twice, so the worlds are taken apart here: one that holds what both share, and one for each kind of
-//! handler. A component exports the first and one of the others, and `wit-component` puts them together again, so
-//! that what is built is exactly a `single-handler` or a `batch-handler`.
+//! The contract's two worlds share `types`, `log`, `context` and `descriptor`. Generating each
+//! world by itself would define those twice, so the worlds are taken apart here: one that holds
+//! what both share, and one for each kind of handler. A component exports the first and one of the
+//! others, and `wit-component` puts them together again, so that what is built is exactly a
+//! `single-handler` or a `batch-handler`.
 
 // Generated code: its documentation is that of the contract.
 #![allow(missing_docs, unreachable_pub)]

@@ -1,7 +1,8 @@
 //! Drives the future of one call to its end.
 //!
-//! A component runs one call at a time on one thread, and the host does not call back. So once a poll has returned,
-//! nothing runs that could wake the future later: either it woke itself while it was polled, or it waits for ever.
+//! A component runs one call at a time on one thread, and the host does not call back. So once a
+//! poll has returned, nothing runs that could wake the future later: either it woke itself while it
+//! was polled, or it waits for ever.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,11 +1,12 @@
 //! The macros that make a component of a handler.
 
-/// Exports a [`Handle`](crate::Handle) and its descriptor: the crate becomes a component that takes one message at a
-/// time.
+/// Exports a [`Handle`](crate::Handle) and its descriptor: the crate becomes a component that takes
+/// one message at a time.
 ///
-/// The first argument is an expression that makes the handler, evaluated for each call; the second is its
-/// [`SqsQueue`](crate::SqsQueue), without which the mount names the queue. A crate has one `export!`,
-/// [`export_batch!`](crate::export_batch) or [`#[subscriber]`](crate::subscriber), and `crate-type = ["cdylib"]`.
+/// The first argument is an expression that makes the handler, evaluated for each call; the second
+/// is its [`SqsQueue`](crate::SqsQueue), without which the mount names the queue. A crate has one
+/// `export!`, [`export_batch!`](crate::export_batch) or [`#[subscriber]`](crate::subscriber), and
+/// `crate-type = ["cdylib"]`.
 #[macro_export]
 macro_rules! export {
     ($handler:expr $(,)?) => {
@@ -13,12 +14,13 @@ macro_rules! export {
     };
     ($handler:expr, $queue:expr $(,)?) => {
         $crate::__one_handler!();
-        $crate::__export_single!($handler, $queue);
+        $crate::__export_single!($crate::__private::handle_single, $handler, $queue);
     };
 }
 
-/// Exports a [`HandleBatch`](crate::HandleBatch) and its descriptor: the crate becomes a component that takes what one
-/// receive brought as one call. The arguments are those of [`export!`](crate::export).
+/// Exports a [`HandleBatch`](crate::HandleBatch) and its descriptor: the crate becomes a component
+/// that takes what one receive brought as one call. The arguments are those of
+/// [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_batch {
     ($handler:expr $(,)?) => {
@@ -26,11 +28,12 @@ macro_rules! export_batch {
     };
     ($handler:expr, $queue:expr $(,)?) => {
         $crate::__one_handler!();
-        $crate::__export_batch!($handler, $queue);
+        $crate::__export_batch!($crate::__private::handle_batch, $handler, $queue);
     };
 }
 
-/// A second handler in the same module is told so by name. Across modules the linker finds the export twice.
+/// A second handler in the same module is told so by name. Across modules the linker finds the
+/// export twice.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __one_handler {
@@ -44,7 +47,7 @@ macro_rules! __one_handler {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_single {
-    ($handler:expr, $queue:expr) => {
+    ($hand_over:path, $handler:expr, $queue:expr) => {
         const _: () = {
             $crate::__component!($queue);
 
@@ -57,7 +60,7 @@ macro_rules! __export_single {
                 > {
                     $crate::__private::report_panics();
                     let message = $crate::Message::from(message);
-                    $crate::__private::answer($crate::__private::handle_single(&$handler, &message))
+                    $crate::__private::answer($hand_over(&$handler, &message))
                 }
             }
 
@@ -77,7 +80,7 @@ macro_rules! __export_single {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_batch {
-    ($handler:expr, $queue:expr) => {
+    ($hand_over:path, $handler:expr, $queue:expr) => {
         const _: () = {
             $crate::__component!($queue);
 
@@ -93,7 +96,7 @@ macro_rules! __export_batch {
                     $crate::__private::report_panics();
                     let mut messages: ::std::vec::Vec<$crate::Message> =
                         messages.into_iter().map($crate::Message::from).collect();
-                    $crate::__private::handle_batch(&$handler, &mut messages)
+                    $hand_over(&$handler, &mut messages)
                         .into_iter()
                         .map($crate::__private::answer)
                         .collect()

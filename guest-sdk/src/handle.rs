@@ -9,8 +9,8 @@ use crate::{Context, Failure, HandlerOutcome, Message, log};
 
 /// A handler that takes one message at a time, read as a `T` (see [`FromMessage`]).
 ///
-/// [`export!`](crate::export) makes a component of it. [`#[subscriber]`](crate::subscriber) writes both for a plain
-/// function.
+/// [`export!`](crate::export) makes a component of it. [`#[subscriber]`](crate::subscriber) writes
+/// both for a plain function.
 ///
 /// ```
 /// use queuelet_guest::{Context, Handle, HandlerOutcome, SqsQueue};
@@ -40,15 +40,16 @@ pub trait Handle<T> {
     /// What it returns.
     type Output: IntoAnswer;
 
-    /// Handles one message. Written as an `async fn`, whether or not it awaits: it is driven to its end within the
-    /// call, and a future that waits for what cannot come within the call fails.
+    /// Handles one message. Written as an `async fn`, whether or not it awaits: it is driven to its
+    /// end within the call, and a future that waits for what cannot come within the call fails.
     fn handle(&self, input: T, context: &Context) -> impl Future<Output = Self::Output>;
 }
 
-/// A handler that takes what one receive brought as one call, each message read as a `T` (see [`BatchElement`]).
+/// A handler that takes what one receive brought as one call, each message read as a `T` (see
+/// [`BatchElement`]).
 ///
-/// Messages that do not decode are not among the batch; they fail on their own. A batch is never empty: where no
-/// message decodes there is no call.
+/// Messages that do not decode are not among the batch; they fail on their own. A batch is never
+/// empty: where no message decodes there is no call.
 ///
 /// ```
 /// use queuelet_guest::{Delivery, HandleBatch, HandlerOutcome, SqsQueue};
@@ -59,7 +60,13 @@ pub trait Handle<T> {
 ///     type Output = Vec<HandlerOutcome>;
 ///
 ///     async fn handle_batch(&self, batch: Vec<Delivery<u64>>) -> Vec<HandlerOutcome> {
-///         batch.iter().map(|amount| if **amount == 0 { HandlerOutcome::Drop } else { HandlerOutcome::Ack }).collect()
+///         batch
+///             .iter()
+///             .map(|amount| match amount.value {
+///                 0 => HandlerOutcome::drop(),
+///                 _ => HandlerOutcome::ack(),
+///             })
+///             .collect()
 ///     }
 /// }
 ///
@@ -92,11 +99,11 @@ where
     }
 }
 
-/// Hands the messages of a batch that decode to a handler, and puts its answers and the others' failures in the
-/// messages' order.
+/// Hands the messages of a batch that decode to a handler, and puts its answers and the others'
+/// failures in the messages' order.
 ///
-/// A handler that answers the wrong number of outcomes makes the list too long or too short by as much, which the host
-/// takes for the malformed answer that it is.
+/// A handler that answers the wrong number of outcomes makes the list too long or too short by as
+/// much, which the host takes for the malformed answer that it is.
 pub fn handle_batch<'m, T, H>(handler: &H, messages: &'m mut [Message]) -> Vec<Answer>
 where
     T: BatchElement<'m>,

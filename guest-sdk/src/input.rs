@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use crate::{Context, Failure, Message};
 
-/// What a handler of single messages may take: whatever serde reads from JSON, borrowed from the body where the type
-/// borrows; [`Body`] for the bytes as they came; `&Message` for the whole message.
+/// What a handler of single messages may take: whatever serde reads from JSON, borrowed from the
+/// body where the type borrows; [`Body`] for the bytes as they came; `&Message` for the whole
+/// message, or [`Message`] for a copy of it.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot take `{Self}`",
     label = "not something a message can be read as",
@@ -23,8 +24,8 @@ pub trait FromMessage<'m>: Sized {
     fn from_message(message: &'m Message) -> Result<Self, Failure>;
 }
 
-/// What one element of a batch may be: whatever serde reads from JSON; [`Delivery`] for that and its context;
-/// [`Message`] for the whole message.
+/// What one element of a batch may be: whatever serde reads from JSON; [`Delivery`] for that and
+/// its context; [`Message`] for the whole message.
 #[diagnostic::on_unimplemented(
     message = "a batch cannot consist of `{Self}`",
     label = "not something a message can be read as",
@@ -83,6 +84,7 @@ impl Deref for Body<'_> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<'m, T: Deserialize<'m>> FromMessage<'m> for T {
     fn from_message(message: &'m Message) -> Result<Self, Failure> {
         decode(message.body())
@@ -101,6 +103,13 @@ impl<'m> FromMessage<'m> for &'m Message {
     }
 }
 
+impl FromMessage<'_> for Message {
+    fn from_message(message: &Message) -> Result<Self, Failure> {
+        Ok(message.clone())
+    }
+}
+
+#[diagnostic::do_not_recommend]
 impl<'m, T: Deserialize<'m>> BatchElement<'m> for T {
     fn from_message(message: &'m mut Message) -> Result<Self, Failure> {
         decode(message.body())
@@ -123,7 +132,8 @@ impl BatchElement<'_> for Message {
     }
 }
 
-/// For `#[subscriber]`: what is read for a parameter `&Self`. A `&Message` is lent as it is, all else is decoded first.
+/// For `#[subscriber]`: what is read for a parameter `&Message`, where it cannot know whose
+/// `Message` that is. The one of this crate is lent, one of the author's own is decoded.
 #[doc(hidden)]
 pub trait ByReference<'m> {
     /// What is read.
@@ -132,10 +142,6 @@ pub trait ByReference<'m> {
 
 impl<'m, T: Deserialize<'m>> ByReference<'m> for T {
     type Held = T;
-}
-
-impl<'m, T: Deserialize<'m>> ByReference<'m> for [T] {
-    type Held = Vec<T>;
 }
 
 impl<'m> ByReference<'m> for Message {

@@ -1,6 +1,7 @@
 //! Write queuelet handlers: Amazon SQS consumers that are WebAssembly components.
 //!
-//! A handler is a function. Its attribute says which queue it reads; what it returns says what becomes of the message.
+//! A handler is a function. Its attribute says which queue it reads; what it returns says what
+//! becomes of the message.
 //!
 //! ```
 //! use std::time::Duration;
@@ -17,33 +18,35 @@
 //! }
 //! ```
 //!
-//! The crate has `crate-type = ["cdylib"]` and is built with `cargo build --target wasm32-wasip2`; the `.wasm` file
-//! goes to the host's `plugins/`. The same can be written by hand: implement [`Handle`] or [`HandleBatch`], and
-//! [`export!`] it.
+//! The crate has `crate-type = ["cdylib"]` and is built with `cargo build --target wasm32-wasip2`;
+//! the `.wasm` file goes to the host's `plugins/`. The same can be written by hand: implement
+//! [`Handle`] or [`HandleBatch`], and [`export!`] it.
 //!
 //! # What a handler takes
 //!
 //! | parameter | what it is handed |
 //! |---|---|
-//! | `T` or `&T` | the body, read from JSON by serde; a type that borrows (`Order<'_>`) borrows from the body |
+//! | `T` or `&T` | the body, read from JSON by serde; `Order<'_>` borrows from the body |
 //! | `&[u8]` or `Vec<u8>` | the body as it came; the slice costs no copy |
 //! | `&Message` | the whole message, undecoded |
+//! | `&[T]` or `Vec<T>`, with `single` in the attribute | the body, a JSON list |
 //! | one of these, and `&Context` | and its headers, ids, times and queue |
 //! | `&[T]` or `Vec<T>` | a batch, each body read from JSON |
 //! | `&[Delivery<T>]`, `&[Message]` | a batch, each with its context, or undecoded |
 //!
-//! A body that does not decode is a failure of kind decode, with serde's word on where and why. The handler is not
-//! called for it; the other messages of a batch are handed over without it.
+//! A body that does not decode is a failure of kind decode, with serde's word on where and why. The
+//! handler is not called for it; the other messages of a batch are handed over without it.
 //!
 //! # What a handler returns
 //!
-//! See [`IntoAnswer`] and, for batches, [`IntoAnswers`]. A panic is a failure too: it is logged with its place, and
-//! the message is handed out again.
+//! See [`IntoAnswer`] and, for batches, [`IntoAnswers`]. A panic is a failure too: it is logged
+//! with its place, and the message is handed out again.
 //!
 //! # Memory
 //!
-//! A fresh instance that never grows its memory starts in half the time, so it pays to give a component enough to begin
-//! with: `-C link-arg=--initial-memory=4194304` among the `rustflags` of the target `wasm32-wasip2`.
+//! A fresh instance that never grows its memory starts in half the time, so it pays to give a
+//! component enough to begin with: `-C link-arg=--initial-memory=4194304` among the `rustflags` of
+//! the target `wasm32-wasip2`.
 
 // The macros name this crate as their users do, in its own tests too.
 extern crate self as queuelet_guest;

@@ -1,7 +1,8 @@
 //! Log lines with a level and fields.
 //!
-//! What a handler prints becomes log lines too; these keep the level, and the fields stay fields. The host adds
-//! plugin, queue and message id to each. Outside a component, in a handler's own unit tests, they go to stderr.
+//! What a handler prints becomes log lines too; these keep the level, and the fields stay fields.
+//! The host adds plugin, queue and message id to each. Outside a component, in a handler's own unit
+//! tests, they go to stderr.
 //!
 //! ```
 //! use queuelet_guest::log;
@@ -96,38 +97,40 @@ macro_rules! __log {
     };
 }
 
-/// Logs steps: a message in the manner of `format!`, then either its arguments or fields as `name = value`.
+/// Logs steps: a message in the manner of `format!`, then either its arguments or fields as `name =
+/// value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_trace {
     ($($line:tt)+) => { $crate::__log!(Trace, $($line)+) };
 }
 
-/// Logs for whoever looks for a fault: a message in the manner of `format!`, then either its arguments or fields as
-/// `name = value`.
+/// Logs for whoever looks for a fault: a message in the manner of `format!`, then either its
+/// arguments or fields as `name = value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_debug {
     ($($line:tt)+) => { $crate::__log!(Debug, $($line)+) };
 }
 
-/// Logs what happened: a message in the manner of `format!`, then either its arguments or fields as `name = value`.
+/// Logs what happened: a message in the manner of `format!`, then either its arguments or fields as
+/// `name = value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_info {
     ($($line:tt)+) => { $crate::__log!(Info, $($line)+) };
 }
 
-/// Logs that something is off: a message in the manner of `format!`, then either its arguments or fields as
-/// `name = value`.
+/// Logs that something is off: a message in the manner of `format!`, then either its arguments or
+/// fields as `name = value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_warn {
     ($($line:tt)+) => { $crate::__log!(Warn, $($line)+) };
 }
 
-/// Logs that something failed: a message in the manner of `format!`, then either its arguments or fields as
-/// `name = value`.
+/// Logs that something failed: a message in the manner of `format!`, then either its arguments or
+/// fields as `name = value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __log_error {

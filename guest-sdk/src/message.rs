@@ -19,7 +19,8 @@ pub struct Message {
 
 /// All that came with a body: headers, ids, times, and the queue it was received from.
 ///
-/// A handler gets at it through a second parameter, `&Context`; one for batches through [`Delivery`](crate::Delivery).
+/// A handler gets at it through a second parameter, `&Context`; one for batches through
+/// [`Delivery`](crate::Delivery).
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     headers: Vec<Header>,
@@ -36,7 +37,8 @@ pub struct Context {
 }
 
 impl Message {
-    /// A message with this body and nothing else. The host makes the real ones; this is for tests of a handler.
+    /// A message with this body and nothing else. The host makes the real ones; this is for tests
+    /// of a handler.
     ///
     /// ```
     /// use queuelet_guest::{HeaderValue, Message};
@@ -112,7 +114,8 @@ impl Message {
 impl Context {
     /// The name of the queue that the message was received from.
     ///
-    /// Outside a component there is no host to ask, and it is empty unless [`Message::with_queue`] said it.
+    /// Outside a component there is no host to ask, and it is empty unless [`Message::with_queue`]
+    /// said it.
     pub fn queue(&self) -> &str {
         self.queue.get_or_init(queue_of_the_call)
     }
@@ -152,7 +155,8 @@ impl Context {
         self.first_received_at.and_then(moment)
     }
 
-    /// Every header: the message attributes, and what the host adds (`partition-key`, `sqs-receive-count`).
+    /// Every header: the message attributes, and what the host adds (`partition-key`,
+    /// `sqs-receive-count`).
     pub fn headers(&self) -> &[Header] {
         &self.headers
     }
@@ -179,8 +183,8 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// An [`UnreadableHeader`] where the header is missing, holds bytes, or does not read as a `T`. A handler may end
-    /// with it: it says which header it was, and what was in it.
+    /// An [`UnreadableHeader`] where the header is missing, holds bytes, or does not read as a `T`.
+    /// A handler may end with it: it says which header it was, and what was in it.
     ///
     /// ```
     /// # use queuelet_guest::{HeaderValue, Message};

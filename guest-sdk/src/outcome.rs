@@ -5,8 +5,9 @@ use std::time::Duration;
 
 /// What becomes of a message.
 ///
-/// A reply is not among them: a handler that replies returns a [`Reply`](crate::Reply) or a value to be sent, and
-/// `Result<_, HandlerOutcome>` where it replies to some messages and does something else with others.
+/// A reply is not among them: a handler that replies returns a [`Reply`](crate::Reply) or a value
+/// to be sent, and `Result<_, HandlerOutcome>` where it replies to some messages and does something
+/// else with others.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,7 +29,8 @@ use std::time::Duration;
 pub enum HandlerOutcome {
     /// It is done: the host deletes it.
     Ack,
-    /// It is not wanted: the host deletes it, or leaves it to the dead-letter queue where this receive is the last.
+    /// It is not wanted: the host deletes it, or leaves it to the dead-letter queue where this
+    /// receive is the last.
     Drop,
     /// The host hands it out again, at once.
     Retry,
@@ -56,7 +58,8 @@ pub enum FailureKind {
     Error,
     /// The body is not what the handler reads.
     Decode,
-    /// Another kind, as one lower-case word. A host that does not know the word counts it as [`FailureKind::Error`].
+    /// Another kind, as one lower-case word. A host that does not know the word counts it as
+    /// [`FailureKind::Error`].
     Other(String),
 }
 
@@ -86,7 +89,8 @@ impl HandlerOutcome {
         Self::DeadLetter(reason.into())
     }
 
-    /// A [`HandlerOutcome::Fail`] of kind [`FailureKind::Error`]. It takes whatever displays, an error above all.
+    /// A [`HandlerOutcome::Fail`] of kind [`FailureKind::Error`]. It takes whatever displays, an
+    /// error above all.
     pub fn fail(message: impl fmt::Display) -> Self {
         Self::Fail(Failure::error(message))
     }

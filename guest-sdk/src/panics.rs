@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use crate::log::{self, Level};
 
-/// Makes a panic a log line at level error with its place, instead of what std prints to stderr. The trap that follows
-/// only tells the host that there was a panic, not which.
+/// Makes a panic a log line at level error with its place, instead of what std prints to stderr.
+/// The trap that follows only tells the host that there was a panic, not which.
 ///
 /// Outside a component, where `cargo test` has a hook of its own, it does nothing.
 pub fn report_to_host() {

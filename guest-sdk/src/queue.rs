@@ -5,18 +5,16 @@ use std::time::Duration;
 
 /// The queue that a handler reads, and how it wants it read.
 ///
-/// Each method is named as the setting in a mount file (`plugins/NAME.toml`) that wins over it. The host checks
-/// ranges and rounds, when it loads the component: nothing is judged here.
+/// Each method is named as the setting in a mount file (`plugins/NAME.toml`) that wins over it. The
+/// host checks ranges and rounds, when it loads the component: nothing is judged here.
 ///
 /// ```
 /// use std::time::Duration;
 /// use queuelet_guest::SqsQueue;
 ///
 /// let queue = SqsQueue::new("reports").visibility(Duration::from_secs(2)).workers(4);
-/// assert_eq!(
-///     queue.settings(),
-///     [("queue", "reports"), ("visibility", "2s"), ("workers", "4")].map(|(n, v)| (n.into(), v.into())),
-/// );
+/// let expected = [("queue", "reports"), ("visibility", "2s"), ("workers", "4")];
+/// assert_eq!(queue.settings(), expected.map(|(name, value)| (name.into(), value.into())));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "a descriptor does nothing unless it is exported"]
@@ -30,12 +28,14 @@ impl SqsQueue {
         Self::default().set("queue", queue)
     }
 
-    /// Whichever queue the mount file names. In `#[subscriber(SqsQueue)]` the bare name means the same.
+    /// Whichever queue the mount file names. In `#[subscriber(SqsQueue)]` the bare name means the
+    /// same.
     pub fn from_mount() -> Self {
         Self::default()
     }
 
-    /// How long a received message stays hidden: 1 s to 12 h. The host extends it for as long as the handler works.
+    /// How long a received message stays hidden: 1 s to 12 h. The host extends it for as long as
+    /// the handler works.
     pub fn visibility(self, length: Duration) -> Self {
         self.set("visibility", duration(length))
     }
@@ -80,7 +80,8 @@ impl SqsQueue {
         self.set("reply", destination)
     }
 
-    /// The delay before the first retry of a message whose handler failed. It doubles with each receive.
+    /// The delay before the first retry of a message whose handler failed. It doubles with each
+    /// receive.
     pub fn retry_delay(self, length: Duration) -> Self {
         self.set("retry_delay", duration(length))
     }
@@ -95,7 +96,8 @@ impl SqsQueue {
         self.set("retry_jitter", share.to_string())
     }
 
-    /// How often a message is received before it goes to the dead-letter queue. It takes [`dead_letter`] too.
+    /// How often a message is received before it goes to the dead-letter queue. It takes
+    /// [`dead_letter`] too.
     ///
     /// [`dead_letter`]: Self::dead_letter
     pub fn max_attempts(self, receives: u32) -> Self {
@@ -133,12 +135,13 @@ impl SqsQueue {
     }
 }
 
-/// A length of time in the coarsest of `s`, `ms`, `us` and `ns` that loses nothing, for the host to round.
+/// A length of time in the coarsest of `s`, `ms`, `us` and `ns` that loses nothing, for the host to
+/// round.
 fn duration(length: Duration) -> String {
     let (seconds, nanoseconds) = (length.as_secs(), length.subsec_nanos());
     let mut text = String::new();
-    // Where the fraction is finer than milliseconds the whole seconds stand apart: in nanoseconds they might not fit
-    // into 64 bits.
+    // Where the fraction is finer than milliseconds the whole seconds stand apart: in nanoseconds
+    // they might not fit into 64 bits.
     let written = match nanoseconds {
         0 => write!(text, "{seconds}s"),
         n if n % 1_000_000 == 0 => write!(text, "{}ms", length.as_millis()),
@@ -158,7 +161,8 @@ mod tests {
         queue.into_settings()
     }
 
-    // 1.4: 1.2 s is rounded up to 2 s and 0.9 s is refused, both by the host, which therefore must be told exactly.
+    // 1.4: 1.2 s is rounded up to 2 s and 0.9 s is refused, both by the host, which therefore must
+    // be told exactly.
     #[test]
     fn a_duration_is_written_without_rounding() {
         for (length, text) in [

@@ -24,7 +24,8 @@ use crate::{Failure, Header, HeaderValue};
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a reply is sent only if the handler returns it"]
 pub struct Reply {
-    /// An encoder's error waits here until the host is answered, so that a handler need not deal with it.
+    /// An encoder's error waits here until the host is answered, so that a handler need not deal
+    /// with it.
     body: Result<Vec<u8>, String>,
     headers: Vec<Header>,
     destination: Option<String>,
@@ -34,7 +35,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A reply with this body, as it is. SQS has no empty messages, and the host refuses an empty body.
+    /// A reply with this body, as it is. SQS has no empty messages, and the host refuses an empty
+    /// body.
     pub fn new(body: impl Into<Vec<u8>>) -> Self {
         Self::of(Ok(body.into()))
     }
@@ -74,8 +76,8 @@ impl Reply {
         self
     }
 
-    /// Where it goes, other than where the subscription's `reply` setting says: a queue or a topic, by name, URL or
-    /// ARN. The subscription must grant it.
+    /// Where it goes, other than where the subscription's `reply` setting says: a queue or a topic,
+    /// by name, URL or ARN. The subscription must grant it.
     pub fn to(mut self, destination: impl Into<String>) -> Self {
         self.destination = Some(destination.into());
         self
@@ -111,8 +113,9 @@ impl Reply {
     }
 }
 
-/// What a handler with `reply` may return: whatever serialises, as one reply in JSON, or a [`Reply`]. A `Vec<Reply>` is
-/// understood too, though it cannot stand here: for all that Rust knows, serde might serialise it one day.
+/// What a handler with `reply` may return: whatever serialises, as one reply in JSON, or a
+/// [`Reply`]. A `Vec<Reply>` is understood too, though it cannot stand here: for all that Rust
+/// knows, serde might serialise it one day.
 #[diagnostic::on_unimplemented(
     message = "a handler with `reply` cannot return `{Self}`",
     label = "this is not a reply",
@@ -124,6 +127,7 @@ pub trait IntoReplies {
     fn into_replies(self) -> Vec<Reply>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> IntoReplies for T {
     fn into_replies(self) -> Vec<Reply> {
         vec![Reply::json(&self)]

@@ -1,5 +1,5 @@
-//! Every signature that a handler may have. That this file compiles is the test: a crate has one handler, so each
-//! stands in a module of its own, and nothing but the host can call them.
+//! Every signature that a handler may have. That this file compiles is the test: a crate has one
+//! handler, so each stands in a module of its own, and nothing but the host can call them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -104,6 +104,14 @@ mod single {
         #[subscriber(SqsQueue)]
         fn handle(message: &Message, _: &Context) -> Reply {
             Reply::new(message.body()).group_id("g")
+        }
+    }
+
+    mod message_by_another_name {
+        use queuelet_guest::{Message as SqsMessage, SqsQueue, subscriber};
+        #[subscriber(SqsQueue)]
+        fn handle(message: &SqsMessage) {
+            let _ = message.body().len();
         }
     }
 

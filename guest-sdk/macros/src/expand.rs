@@ -8,8 +8,8 @@ use syn::{Error, Expr, Item, ItemFn, Lifetime, Result, Type};
 use crate::attribute::{Attribute, ReplyTo};
 use crate::signature::{MESSAGE, Parameter, Passing, Signature, arguments_of, element_of, is_unit};
 
-/// The function as it was written, and the handler made of it. A mistake is a compile error that stands beside the
-/// function, so that the rest of the crate is checked as if there were none.
+/// The function as it was written, and the handler made of it. A mistake is a compile error that
+/// stands beside the function, so that the rest of the crate is checked as if there were none.
 pub(crate) fn subscriber(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match handler(attribute, item.clone()) {
         Ok(handler) => quote! { #item #handler },
@@ -26,16 +26,14 @@ fn handler(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
     let signature = Signature::of(&function, &attribute)?;
     let queue = queue(&attribute);
 
-    let (implementation, export) = match &signature.parameter {
+    let (implementation, kind) = match &signature.parameter {
         Parameter::Batch(ty, passing) => (
             batch(&function, &signature, &attribute, ty, *passing)?,
-            format_ident!("__export_batch"),
+            "batch",
         ),
-        _ => (
-            single(&function, &signature, &attribute)?,
-            format_ident!("__export_single"),
-        ),
+        _ => (single(&function, &signature, &attribute)?, "single"),
     };
+    let export = format_ident!("__export_{kind}");
     Ok(quote! {
         ::queuelet_guest::__one_handler!();
 
@@ -44,7 +42,7 @@ fn handler(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
 
             #implementation
 
-            ::queuelet_guest::#export!(Subscriber(::core::marker::PhantomData), #queue);
+            ::queuelet_guest::#export!(hand_over, Subscriber(::core::marker::PhantomData), #queue);
         };
     })
 }
@@ -53,7 +51,8 @@ fn function(item: TokenStream) -> Result<ItemFn> {
     let span = item.span();
     match syn::parse2::<Item>(item) {
         Ok(Item::Fn(function)) => Ok(function),
-        // A function that does not parse as an item has `self`, no body, or a mistake that rustc reports better.
+        // A function that does not parse as an item has `self`, no body, or a mistake that rustc
+        // reports better.
         Ok(other) => Err(Error::new(
             other.span(),
             "`#[subscriber]` goes on a function",
@@ -90,26 +89,20 @@ fn queue(attribute: &Attribute) -> TokenStream {
 
 fn single(function: &ItemFn, signature: &Signature, attribute: &Attribute) -> Result<TokenStream> {
     let message = Lifetime::new(MESSAGE, function.sig.ident.span());
-    // Parts carry the span of what the author wrote, so that rustc points there where a trait is missing.
-    let (input, check, argument) = match &signature.parameter {
+    let (input, argument) = match &signature.parameter {
         Parameter::Bytes => (
             quote! { ::queuelet_guest::Body<#message> },
-            quote! {},
             quote! { &input },
         ),
         Parameter::OwnedBytes => (
             quote! { ::queuelet_guest::Body<#message> },
-            quote! {},
             quote! { input.to_vec() },
         ),
-        Parameter::Value(ty) => (
-            quote! { #ty },
-            quote_spanned! { ty.span()=> ::queuelet_guest::__private::assert_readable::<#message, #ty>(); },
-            quote! { input },
-        ),
-        Parameter::Reference(ty) => (
+        Parameter::Value(ty) => (quote! { #ty }, quote! { input }),
+        Parameter::Reference(ty) => (quote! { #ty }, quote! { &input }),
+        Parameter::List(element) => (quote! { ::std::vec::Vec<#element> }, quote! { &input }),
+        Parameter::Message(ty) => (
             quote_spanned! { ty.span()=> <#ty as ::queuelet_guest::__private::ByReference<#message>>::Held },
-            quote! {},
             quote! { ::core::borrow::Borrow::borrow(&input) },
         ),
         Parameter::Batch(..) => unreachable!("a batch has an expansion of its own"),
@@ -132,11 +125,19 @@ fn single(function: &ItemFn, signature: &Signature, attribute: &Attribute) -> Re
         (output, call)
     };
     Ok(quote! {
+        // Here the message must be readable as the type that the author wrote, and here rustc says
+        // if it is not.
+        fn hand_over<'message>(
+            handler: &Subscriber<'message>,
+            message: &'message ::queuelet_guest::Message,
+        ) -> ::queuelet_guest::Answer {
+            ::queuelet_guest::__private::handle_single::<#input, _>(handler, message)
+        }
+
         impl<'message> ::queuelet_guest::Handle<#input> for Subscriber<'message> {
             type Output = #output;
 
             async fn handle(&self, input: #input, context: &::queuelet_guest::Context) -> Self::Output {
-                #check
                 let _ = context;
                 #body
             }
@@ -151,15 +152,11 @@ fn batch(
     ty: &Type,
     passing: Passing,
 ) -> Result<TokenStream> {
-    let message = Lifetime::new(MESSAGE, ty.span());
     let element = match element_of(ty) {
         Some(element) => quote! { #element },
         None => {
             quote_spanned! { ty.span()=> <#ty as ::queuelet_guest::__private::BatchParameter>::Element }
         }
-    };
-    let check = quote_spanned! { ty.span()=>
-        ::queuelet_guest::__private::assert_element::<#message, #element>();
     };
     let argument = match passing {
         Passing::ByValue => quote! { batch },
@@ -194,11 +191,17 @@ fn batch(
         (output, call)
     };
     Ok(quote! {
+        fn hand_over<'message>(
+            handler: &Subscriber<'message>,
+            messages: &'message mut [::queuelet_guest::Message],
+        ) -> ::std::vec::Vec<::queuelet_guest::Answer> {
+            ::queuelet_guest::__private::handle_batch::<#element, _>(handler, messages)
+        }
+
         impl<'message> ::queuelet_guest::HandleBatch<#element> for Subscriber<'message> {
             type Output = #output;
 
             async fn handle_batch(&self, batch: ::std::vec::Vec<#element>) -> Self::Output {
-                #check
                 #body
             }
         }

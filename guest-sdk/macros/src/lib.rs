@@ -8,15 +8,19 @@ mod signature;
 
 /// Makes a function a handler, and the crate a component.
 ///
-/// The first argument is the queue: `SqsQueue::new("orders")` with its settings, or `SqsQueue` alone where the mount
-/// names it. After it may stand, in any order:
+/// The first argument is the queue: `SqsQueue::new("orders")` with its settings, or `SqsQueue`
+/// alone where the mount names it. After it may stand, in any order:
 ///
-/// - `reply("orders-events")`: what the function returns is sent there. It is whatever serialises, as JSON, or a
-///   `Reply` or `Vec<Reply>`, or a `Result` of one of these. `reply` alone leaves the target to the mount.
-/// - `batch`: the parameter is a batch. A slice or a `Vec` is one anyway; this is for an alias of one.
-/// - `single`: the parameter is not a batch, though it is a slice or a `Vec`: the body is a JSON list.
+/// - `reply("orders-events")`: what the function returns is sent there. It is whatever serialises,
+///   as JSON, or a `Reply` or `Vec<Reply>`, or a `Result` of one of these. `reply` alone leaves the
+///   target to the mount.
+/// - `batch`: the parameter is a batch. A slice or a `Vec` is one anyway; this is for an alias of
+///   one.
+/// - `single`: the parameter is not a batch, though it is a slice or a `Vec`: the body is a JSON
+///   list.
 ///
-/// The function may be `async`. What it may take and return is listed at the head of the crate's documentation.
+/// The function may be `async`. What it may take and return is listed at the head of the crate's
+/// documentation.
 #[proc_macro_attribute]
 pub fn subscriber(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::subscriber(attribute.into(), item.into()).into()

@@ -22,6 +22,10 @@ pub(crate) enum Parameter {
     Value(Type),
     /// `&T`.
     Reference(Type),
+    /// `&Message`, which may be the SDK's or the author's own.
+    Message(Type),
+    /// `&[T]` that is one message.
+    List(Type),
     /// A slice or a `Vec`, or an alias of one, by reference or not.
     Batch(Type, Passing),
 }
@@ -183,9 +187,21 @@ impl Parameter {
                  JSON string",
             ));
         }
-        Ok(match passing {
-            Passing::ByValue => Self::Value(of_message(inner)),
-            Passing::ByReference => Self::Reference(of_message(inner)),
+        if passing == Passing::ByValue {
+            return Ok(Self::Value(of_message(inner)));
+        }
+        Ok(match &inner {
+            Type::Slice(list) => Self::List(of_message((*list.elem).clone())),
+            Type::Path(path)
+                if path
+                    .path
+                    .segments
+                    .last()
+                    .is_some_and(|last| last.ident == "Message") =>
+            {
+                Self::Message(of_message(inner))
+            }
+            _ => Self::Reference(of_message(inner)),
         })
     }
 }
@@ -259,7 +275,8 @@ fn returned(output: &ReturnType) -> Option<Type> {
     }
 }
 
-/// Gives the anonymous lifetimes of a type the name of the message's, so that it can stand in the header of an `impl`.
+/// Gives the anonymous lifetimes of a type the name of the message's, so that it can stand in the
+/// header of an `impl`.
 fn of_message(mut ty: Type) -> Type {
     struct Name;
 

@@ -68,7 +68,8 @@ fn words(answers: Vec<Answer>) -> Vec<&'static str> {
         .collect()
 }
 
-// 5.6: a body that does not decode is a failure that says where and why, and the handler is not called.
+// 5.6: a body that does not decode is a failure that says where and why, and the handler is not
+// called.
 #[test]
 fn a_body_that_does_not_decode_fails_with_serdes_message() {
     for (body, expected) in [
@@ -267,8 +268,8 @@ fn one_outcome_counts_for_all_that_were_handed_over() {
     assert_eq!(words(answers), ["error", "error"]);
 }
 
-// 5.9: a list of the wrong length is a malformed answer. The host sees it only if the length stays wrong, so failures
-// to decode must never fill the gap.
+// 5.9: a list of the wrong length is a malformed answer. The host sees it only if the length stays
+// wrong, so failures to decode must never fill the gap.
 #[test]
 fn a_wrong_number_of_outcomes_is_never_made_to_look_right() {
     let good = r#"{"n":1}"#;

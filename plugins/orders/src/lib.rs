@@ -1,6 +1,7 @@
 //! Takes orders and says what each comes to: JSON in, a reply in JSON out.
 //!
-//! The host sends the reply to `orders-events` before it deletes the order. An order without lines gets no reply.
+//! The host sends the reply to `orders-events` before it deletes the order. An order without lines
+//! gets no reply.
 
 use queuelet_guest::{HandlerOutcome, SqsQueue, subscriber};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Takes payments in batches, and says of each what becomes of it.
 //!
-//! A payment that cannot be read at all is not among those handed over: it fails on its own and comes back, and the
-//! rest of its batch is not held up by it.
+//! A payment that cannot be read at all is not among those handed over: it fails on its own and
+//! comes back, and the rest of its batch is not held up by it.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Renders a report, which takes longer than a received message stays hidden.
 //!
-//! The queue hides a message for two seconds and the work takes five. The host extends the time for as long as the
-//! handler works, so each report is rendered once.
+//! The queue hides a message for two seconds and the work takes five. The host extends the time for
+//! as long as the handler works, so each report is rendered once.
 
 use std::thread;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Replies with the body and the headers of the message, and with every field of it as JSON.
 //!
-//! The first reply is the message over again; the second is what the guest saw of it. A body of `one` leaves the
-//! second away.
+//! The first reply is the message over again; the second is what the guest saw of it. A body of
+//! `one` leaves the second away.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,5 @@
-//! Answers a batch with one outcome too many, or with as many as the first body says, which may be right.
+//! Answers a batch with one outcome too many, or with as many as the first body says, which may be
+//! right.
 //!
 //! It is written against the bare contract, so that nothing in between can put the length right.
 

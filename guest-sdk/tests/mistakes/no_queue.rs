@@ -1,0 +1,4 @@
+#[queuelet_guest::subscriber]
+fn handle(_: &[u8]) {}
+
+fn main() {}
