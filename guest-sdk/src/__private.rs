@@ -28,6 +28,17 @@ impl<R> Returned<Option<R>> {
     }
 }
 
+impl<R, E> Returned<Result<R, E>> {
+    /// The replies where there are any. The attribute sees to a `Result` by that name; this is for
+    /// one that goes by another, or it would be sent as `{"Ok":…}`.
+    pub fn into_replies(self) -> Result<Vec<Reply>, E>
+    where
+        R: IntoReplies,
+    {
+        self.0.map(R::into_replies)
+    }
+}
+
 /// The replies of whatever else was returned. The bound stands at the method, so that a type
 /// without it is an error about [`IntoReplies`] and not about a method that is missing.
 pub trait ReturnedReplies<R> {
@@ -78,6 +89,14 @@ mod tests {
             Returned(vec![reply.clone(), reply.clone()]).into_replies(),
             [reply.clone(), reply]
         );
+    }
+
+    #[test]
+    fn a_result_is_not_sent_as_json_by_whatever_name_it_goes() {
+        type Outcome<T> = Result<T, String>;
+        let (sent, failed): (Outcome<u32>, Outcome<u32>) = (Ok(7), Err("no".into()));
+        assert_eq!(Returned(sent).into_replies(), Ok(vec![Reply::new("7")]));
+        assert_eq!(Returned(failed).into_replies(), Err("no".into()));
     }
 
     #[test]

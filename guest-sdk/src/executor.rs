@@ -35,10 +35,19 @@ impl Wake for Woken {
 
 /// The output of `future`, or [`Stuck`] once a poll has left it pending with nobody to wake it.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> Result<T, Stuck> {
+    let mut future = pin!(future);
+    // Nearly every handler ends with its first poll. That one needs no waker, and so no allocation:
+    // should it be woken, the poll that follows in any case is all that it would have asked for.
+    if let Poll::Ready(output) = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        return Ok(output);
+    }
+
     let woken = Arc::new(Woken::default());
     let waker = Waker::from(Arc::clone(&woken));
     let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Ok(output);
@@ -87,7 +96,7 @@ mod tests {
             Poll::<()>::Pending
         }));
         assert_eq!(output, Err(Stuck));
-        assert_eq!(polls, 1);
+        assert_eq!(polls, 2);
         assert_eq!(run(pending::<()>()), Err(Stuck));
     }
 

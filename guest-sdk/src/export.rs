@@ -51,7 +51,7 @@ macro_rules! __export_single {
         const _: () = {
             $crate::__component!($queue);
 
-            impl $crate::bindings::single::exports::queuelet::handler::single::Guest for Component {
+            impl $crate::bindings::single::exports::queuelet::handler::single::Guest for __Component {
                 fn handle(
                     message: $crate::bindings::types::Message,
                 ) -> ::std::result::Result<
@@ -66,12 +66,12 @@ macro_rules! __export_single {
 
             // The names of the exports are for wasm-ld alone; other linkers refuse them.
             #[cfg(target_family = "wasm")]
-            $crate::bindings::single::export_single!(Component);
+            $crate::bindings::single::export_single!(__Component);
             // Elsewhere nothing calls the handler, which is no reason to call it unused.
             #[cfg(not(target_family = "wasm"))]
             const _: () = {
-                let _ = <Component as $crate::bindings::single::exports::queuelet::handler::single::Guest>::handle;
-                let _ = <Component as $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest>::settings;
+                let _ = <__Component as $crate::bindings::single::exports::queuelet::handler::single::Guest>::handle;
+                let _ = <__Component as $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest>::settings;
             };
         };
     };
@@ -84,7 +84,7 @@ macro_rules! __export_batch {
         const _: () = {
             $crate::__component!($queue);
 
-            impl $crate::bindings::batch::exports::queuelet::handler::batch::Guest for Component {
+            impl $crate::bindings::batch::exports::queuelet::handler::batch::Guest for __Component {
                 fn handle(
                     messages: ::std::vec::Vec<$crate::bindings::types::Message>,
                 ) -> ::std::vec::Vec<
@@ -104,12 +104,12 @@ macro_rules! __export_batch {
             }
 
             #[cfg(target_family = "wasm")]
-            $crate::bindings::batch::export_batch!(Component);
+            $crate::bindings::batch::export_batch!(__Component);
             // Elsewhere nothing calls the handler, which is no reason to call it unused.
             #[cfg(not(target_family = "wasm"))]
             const _: () = {
-                let _ = <Component as $crate::bindings::batch::exports::queuelet::handler::batch::Guest>::handle;
-                let _ = <Component as $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest>::settings;
+                let _ = <__Component as $crate::bindings::batch::exports::queuelet::handler::batch::Guest>::handle;
+                let _ = <__Component as $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest>::settings;
             };
         };
     };
@@ -119,9 +119,11 @@ macro_rules! __export_batch {
 #[macro_export]
 macro_rules! __component {
     ($queue:expr) => {
-        struct Component;
+        struct __Component;
 
-        impl $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest for Component {
+        impl $crate::bindings::shared::exports::queuelet::handler::descriptor::Guest
+            for __Component
+        {
             fn settings() -> ::std::vec::Vec<(::std::string::String, ::std::string::String)> {
                 $crate::__private::report_panics();
                 $crate::__private::settings($queue)
@@ -129,6 +131,6 @@ macro_rules! __component {
         }
 
         #[cfg(target_family = "wasm")]
-        $crate::bindings::shared::export_descriptor!(Component);
+        $crate::bindings::shared::export_descriptor!(__Component);
     };
 }

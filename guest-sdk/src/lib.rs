@@ -44,9 +44,11 @@
 //!
 //! # Memory
 //!
-//! A fresh instance that never grows its memory starts in half the time, so it pays to give a
-//! component enough to begin with: `-C link-arg=--initial-memory=4194304` among the `rustflags` of
-//! the target `wasm32-wasip2`.
+//! A host that serves from several threads gets little out of them while its guests grow their
+//! memory, since that is a matter for the kernel. So it pays to begin with enough: with
+//! `-C link-arg=--initial-memory=4194304` among the `rustflags` of the target `wasm32-wasip2`, a
+//! message of the largest size is decoded and answered without growing. What is not touched costs
+//! nothing.
 
 // The macros name this crate as their users do, in its own tests too.
 extern crate self as queuelet_guest;

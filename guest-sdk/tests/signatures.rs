@@ -115,6 +115,23 @@ mod single {
         }
     }
 
+    mod names_that_the_expansion_uses_too {
+        use queuelet_guest::{Context, subscriber};
+        use serde::Deserialize;
+
+        #[derive(Deserialize)]
+        struct Subscriber {
+            id: u64,
+        }
+
+        type Queue = queuelet_guest::SqsQueue;
+
+        #[subscriber(Queue::from_mount())]
+        fn input(context: &Subscriber, input: &Context) -> Result<(), u64> {
+            input.id().map(|_| ()).ok_or(context.id)
+        }
+    }
+
     mod list_of_json {
         use super::*;
         #[subscriber(SqsQueue, single)]
@@ -215,6 +232,16 @@ mod reply {
         }
     }
 
+    mod result_by_another_name {
+        use super::*;
+        type Accepted = Result<Total, HandlerOutcome>;
+
+        #[subscriber(SqsQueue::new("q"), reply("r"))]
+        fn returned(order: Order) -> Accepted {
+            Ok(Total { cents: order.id })
+        }
+    }
+
     mod reply_without_saying_so {
         use super::*;
         #[subscriber(SqsQueue::new("q").reply("r"))]
@@ -312,7 +339,7 @@ mod batch {
     mod replies {
         use super::*;
         #[subscriber(SqsQueue, reply("r"))]
-        fn handle(orders: &[Order]) -> Vec<Total> {
+        fn all(orders: &[Order]) -> Vec<Total> {
             orders
                 .iter()
                 .map(|order| Total { cents: order.id })

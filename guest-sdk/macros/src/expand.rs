@@ -1,6 +1,6 @@
 //! From a function to the trait that it stands for, and its export.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Item, ItemFn, Lifetime, Result, Type};
@@ -38,11 +38,11 @@ fn handler(attribute: TokenStream, item: TokenStream) -> Result<TokenStream> {
         ::queuelet_guest::__one_handler!();
 
         const _: () = {
-            struct Subscriber<'message>(::core::marker::PhantomData<&'message ()>);
+            struct __Subscriber<'message>(::core::marker::PhantomData<&'message ()>);
 
             #implementation
 
-            ::queuelet_guest::#export!(hand_over, Subscriber(::core::marker::PhantomData), #queue);
+            ::queuelet_guest::#export!(__hand_over, __Subscriber(::core::marker::PhantomData), #queue);
         };
     })
 }
@@ -87,54 +87,70 @@ fn queue(attribute: &Attribute) -> TokenStream {
     }
 }
 
+/// The span of all that is generated: its local names are out of the way of the author's.
+fn here() -> Span {
+    Span::mixed_site()
+}
+
 fn single(function: &ItemFn, signature: &Signature, attribute: &Attribute) -> Result<TokenStream> {
     let message = Lifetime::new(MESSAGE, function.sig.ident.span());
     let (input, argument) = match &signature.parameter {
         Parameter::Bytes => (
-            quote! { ::queuelet_guest::Body<#message> },
-            quote! { &input },
+            quote_spanned! { here()=> ::queuelet_guest::Body<#message> },
+            quote_spanned! { here()=> &input },
         ),
         Parameter::OwnedBytes => (
-            quote! { ::queuelet_guest::Body<#message> },
-            quote! { input.to_vec() },
+            quote_spanned! { here()=> ::queuelet_guest::Body<#message> },
+            quote_spanned! { here()=> input.to_vec() },
         ),
-        Parameter::Value(ty) => (quote! { #ty }, quote! { input }),
-        Parameter::Reference(ty) => (quote! { #ty }, quote! { &input }),
-        Parameter::List(element) => (quote! { ::std::vec::Vec<#element> }, quote! { &input }),
+        Parameter::Value(ty) => (
+            quote_spanned! { here()=> #ty },
+            quote_spanned! { here()=> input },
+        ),
+        Parameter::Reference(ty) => (
+            quote_spanned! { here()=> #ty },
+            quote_spanned! { here()=> &input },
+        ),
+        Parameter::List(element) => (
+            quote_spanned! { here()=> ::std::vec::Vec<#element> },
+            quote_spanned! { here()=> &input },
+        ),
         Parameter::Message(ty) => (
             quote_spanned! { ty.span()=> <#ty as ::queuelet_guest::__private::ByReference<#message>>::Held },
-            quote! { ::core::borrow::Borrow::borrow(&input) },
+            quote_spanned! { here()=> ::core::borrow::Borrow::borrow(&input) },
         ),
         Parameter::Batch(..) => unreachable!("a batch has an expansion of its own"),
     };
-    let context = signature.takes_context.then(|| quote! { , context });
-    let call = call(function, quote! { #argument #context });
+    let context = signature
+        .takes_context
+        .then(|| quote_spanned! { here()=> , context });
+    let call = call(function, quote_spanned! { here()=> #argument #context });
 
     let (output, body) = if attribute.reply.is_some() {
         let returned = what_is_sent(function, signature)?;
-        let sent = as_replies(returned, quote! { returned });
+        let sent = as_replies(returned, quote_spanned! { here()=> returned });
         (
-            quote! { ::queuelet_guest::Answer },
-            quote! { let returned = #call; ::queuelet_guest::IntoAnswer::into_answer(#sent) },
+            quote_spanned! { here()=> ::queuelet_guest::Answer },
+            quote_spanned! { here()=> let returned = #call; ::queuelet_guest::IntoAnswer::into_answer(#sent) },
         )
     } else {
-        let output = signature
-            .output
-            .as_ref()
-            .map_or_else(|| quote! { () }, |ty| quote! { #ty });
+        let output = signature.output.as_ref().map_or_else(
+            || quote_spanned! { here()=> () },
+            |ty| quote_spanned! { here()=> #ty },
+        );
         (output, call)
     };
-    Ok(quote! {
+    Ok(quote_spanned! { here()=>
         // Here the message must be readable as the type that the author wrote, and here rustc says
         // if it is not.
-        fn hand_over<'message>(
-            handler: &Subscriber<'message>,
+        fn __hand_over<'message>(
+            handler: &__Subscriber<'message>,
             message: &'message ::queuelet_guest::Message,
         ) -> ::queuelet_guest::Answer {
             ::queuelet_guest::__private::handle_single::<#input, _>(handler, message)
         }
 
-        impl<'message> ::queuelet_guest::Handle<#input> for Subscriber<'message> {
+        impl<'message> ::queuelet_guest::Handle<#input> for __Subscriber<'message> {
             type Output = #output;
 
             async fn handle(&self, input: #input, context: &::queuelet_guest::Context) -> Self::Output {
@@ -153,15 +169,15 @@ fn batch(
     passing: Passing,
 ) -> Result<TokenStream> {
     let element = match element_of(ty) {
-        Some(element) => quote! { #element },
+        Some(element) => quote_spanned! { here()=> #element },
         None => {
             quote_spanned! { ty.span()=> <#ty as ::queuelet_guest::__private::BatchParameter>::Element }
         }
     };
     let argument = match passing {
-        Passing::ByValue => quote! { batch },
+        Passing::ByValue => quote_spanned! { here()=> batch },
         Passing::ByReference => {
-            quote! { <#ty as ::queuelet_guest::__private::BatchParameter>::lend(&batch) }
+            quote_spanned! { here()=> <#ty as ::queuelet_guest::__private::BatchParameter>::lend(&batch) }
         }
     };
     let call = call(function, argument);
@@ -175,30 +191,30 @@ fn batch(
                  for each: one outcome for all of them cannot be a reply",
             ));
         };
-        let sent = as_replies(each, quote! { returned });
+        let sent = as_replies(each, quote_spanned! { here()=> returned });
         (
-            quote! { ::std::vec::Vec<::queuelet_guest::Answer> },
-            quote! {
+            quote_spanned! { here()=> ::std::vec::Vec<::queuelet_guest::Answer> },
+            quote_spanned! { here()=>
                 let all = #call;
                 all.into_iter().map(|returned| ::queuelet_guest::IntoAnswer::into_answer(#sent)).collect()
             },
         )
     } else {
-        let output = signature
-            .output
-            .as_ref()
-            .map_or_else(|| quote! { () }, |ty| quote! { #ty });
+        let output = signature.output.as_ref().map_or_else(
+            || quote_spanned! { here()=> () },
+            |ty| quote_spanned! { here()=> #ty },
+        );
         (output, call)
     };
-    Ok(quote! {
-        fn hand_over<'message>(
-            handler: &Subscriber<'message>,
+    Ok(quote_spanned! { here()=>
+        fn __hand_over<'message>(
+            handler: &__Subscriber<'message>,
             messages: &'message mut [::queuelet_guest::Message],
         ) -> ::std::vec::Vec<::queuelet_guest::Answer> {
             ::queuelet_guest::__private::handle_batch::<#element, _>(handler, messages)
         }
 
-        impl<'message> ::queuelet_guest::HandleBatch<#element> for Subscriber<'message> {
+        impl<'message> ::queuelet_guest::HandleBatch<#element> for __Subscriber<'message> {
             type Output = #output;
 
             async fn handle_batch(&self, batch: ::std::vec::Vec<#element>) -> Self::Output {
@@ -211,9 +227,9 @@ fn batch(
 fn call(function: &ItemFn, arguments: TokenStream) -> TokenStream {
     let name = &function.sig.ident;
     if function.sig.asyncness.is_some() {
-        quote! { #name(#arguments).await }
+        quote_spanned! { here()=> #name(#arguments).await }
     } else {
-        quote! { #name(#arguments) }
+        quote_spanned! { here()=> #name(#arguments) }
     }
 }
 
@@ -248,8 +264,8 @@ fn as_replies(ty: &Type, value: TokenStream) -> TokenStream {
     match arguments_of(ty, "Result") {
         Some(arguments) => {
             let span = arguments.first().map_or_else(|| ty.span(), Spanned::span);
-            let replies = replies(span, quote! { sent });
-            quote! { #value.map(|sent| #replies) }
+            let replies = replies(span, quote_spanned! { here()=> sent });
+            quote_spanned! { here()=> #value.map(|sent| #replies) }
         }
         None => replies(ty.span(), value),
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const OF_THE_HOST: [&str; 2] = ["partition-key", "sqs-receive-count"];
 
 #[subscriber(SqsQueue, reply)]
-fn echo(message: &Message) -> Vec<Reply> {
+async fn echo(message: &Message) -> Vec<Reply> {
     let context = message.context();
     let again = context
         .headers()

@@ -1,9 +1,11 @@
 //! Does what each body of a batch says: `{"do":"retry-after","ms":1500}`.
+//!
+//! It is written by hand, without the attribute.
 
 use std::thread;
 use std::time::Duration;
 
-use queuelet_guest::{HandlerOutcome, SqsQueue, subscriber};
+use queuelet_guest::{HandleBatch, HandlerOutcome};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -18,21 +20,29 @@ enum Order {
     Sleep { ms: u64 },
 }
 
-#[subscriber(SqsQueue)]
-fn obey(orders: &[Order]) -> Vec<HandlerOutcome> {
-    orders
-        .iter()
-        .map(|order| match *order {
-            Order::Ack => HandlerOutcome::ack(),
-            Order::Drop => HandlerOutcome::drop(),
-            Order::Retry => HandlerOutcome::retry(),
-            Order::RetryAfter { ms } => HandlerOutcome::retry_after(Duration::from_millis(ms)),
-            Order::DeadLetter => HandlerOutcome::dead_letter("told to"),
-            Order::Fail => HandlerOutcome::fail("told to"),
-            Order::Sleep { ms } => {
-                thread::sleep(Duration::from_millis(ms));
-                HandlerOutcome::ack()
-            }
-        })
-        .collect()
+struct Obedient;
+
+impl HandleBatch<Order> for Obedient {
+    type Output = Vec<HandlerOutcome>;
+
+    async fn handle_batch(&self, orders: Vec<Order>) -> Vec<HandlerOutcome> {
+        orders.into_iter().map(obey).collect()
+    }
+}
+
+queuelet_guest::export_batch!(Obedient);
+
+fn obey(order: Order) -> HandlerOutcome {
+    match order {
+        Order::Ack => HandlerOutcome::ack(),
+        Order::Drop => HandlerOutcome::drop(),
+        Order::Retry => HandlerOutcome::retry(),
+        Order::RetryAfter { ms } => HandlerOutcome::retry_after(Duration::from_millis(ms)),
+        Order::DeadLetter => HandlerOutcome::dead_letter("told to"),
+        Order::Fail => HandlerOutcome::fail("told to"),
+        Order::Sleep { ms } => {
+            thread::sleep(Duration::from_millis(ms));
+            HandlerOutcome::ack()
+        }
+    }
 }
