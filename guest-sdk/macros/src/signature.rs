@@ -105,7 +105,6 @@ impl Signature {
 
 fn refuse_what_no_handler_has(function: &ItemFn) -> Result<()> {
     let signature = &function.sig;
-    // A named lifetime is harmless, and rustc tells more about it than could be told here.
     if let Some(parameter) = signature
         .generics
         .params
