@@ -38,7 +38,7 @@ impl Plugins {
     ///
     /// # Errors
     /// Where the folder cannot be read.
-    pub async fn load(
+    pub async fn load_folder(
         guests: &Arc<Guests>,
         config: &HostConfig,
         folder: &Path,
@@ -48,16 +48,26 @@ impl Plugins {
             let path = entry?.path();
             match path.extension().and_then(|e| e.to_str()) {
                 Some("wasm") => wasm.push(path),
-                // `Cargo.toml` and its like lie in folders; a mount file lies beside its plugin.
                 Some("toml") => toml.push(path),
                 _ => {}
             }
         }
         wasm.sort();
         toml.sort();
+        let mut plugins = Self::load(guests, config, &wasm).await;
+        let orphans = toml
+            .iter()
+            .filter(|file| !wasm.contains(&file.with_extension("wasm")))
+            .map(PathBuf::as_path);
+        let notes = mount_files_without_plugin(orphans);
+        plugins.resolved.notes.extend(notes);
+        Ok(plugins)
+    }
 
+    /// Loads these `.wasm` files, each with the mount file beside it, and checks every mount.
+    pub async fn load(guests: &Arc<Guests>, config: &HostConfig, wasm: &[PathBuf]) -> Self {
         let (mut loaded, mut refused, mut settings) = (Vec::new(), Vec::new(), Vec::new());
-        for file in &wasm {
+        for file in wasm {
             match load(guests, file).await {
                 Ok(plugin) => {
                     match mount_file(file) {
@@ -74,17 +84,11 @@ impl Plugins {
                 Err(error) => refused.push(error),
             }
         }
-        let mut resolved = resolve(config, &settings);
-        let orphans = toml
-            .iter()
-            .filter(|file| !wasm.contains(&file.with_extension("wasm")))
-            .map(PathBuf::as_path);
-        resolved.notes.extend(mount_files_without_plugin(orphans));
-        Ok(Self {
+        Self {
             loaded,
             refused,
-            resolved,
-        })
+            resolved: resolve(config, &settings),
+        }
     }
 
     /// Whether anything keeps the service from starting.

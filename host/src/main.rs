@@ -1,1 +1,5 @@
-fn main() {}
+//! The `queuelet` command.
+
+fn main() -> std::process::ExitCode {
+    queuelet::cli::main()
+}

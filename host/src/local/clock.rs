@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_time_leaps_after_a_sleep_of_the_machine_and_never_goes_back() {
-        let started = 1_000_000;
+        let started = 10_000_000;
         // Counted, the wall clock, the time that is told.
         let table = [
             (5_000, started + 5_000, started + 5_000),

@@ -92,6 +92,8 @@ pub struct QueueAttributes {
     pub visibility: Option<Duration>,
     /// How many receives its redrive policy allows a message, where it has one.
     pub max_receive_count: Option<u32>,
+    /// About how many messages it holds, visible, in flight and delayed.
+    pub backlog: u64,
 }
 
 /// What the host asks of SQS. The calls do not retry by themselves unless they say so: who calls
@@ -126,8 +128,13 @@ pub trait SqsApi: std::marker::Send + Sync + 'static {
     /// GetQueueUrl. Tries a passing failure a few times.
     fn queue_url<'a>(&'a self, name: &'a str, account: Option<&'a str>) -> Called<'a, QueueUrl>;
 
-    /// CreateQueue of a standard queue with SQS's defaults. Tries a passing failure a few times.
-    fn create_queue<'a>(&'a self, name: &'a str) -> Called<'a, QueueUrl>;
+    /// CreateQueue with attributes by SQS's names for them; what is not named has SQS's default.
+    /// Tries a passing failure a few times.
+    fn create_queue<'a>(
+        &'a self,
+        name: &'a str,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Called<'a, QueueUrl>;
 
     /// GetQueueAttributes. Tries a passing failure a few times.
     fn queue_attributes<'a>(&'a self, queue: &'a QueueUrl) -> Called<'a, QueueAttributes>;

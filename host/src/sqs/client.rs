@@ -310,12 +310,17 @@ impl SqsApi for AwsSqs {
         })
     }
 
-    fn create_queue<'a>(&'a self, name: &'a str) -> Called<'a, QueueUrl> {
+    fn create_queue<'a>(
+        &'a self,
+        name: &'a str,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Called<'a, QueueUrl> {
         Box::pin(async move {
-            let answer = self
-                .patient
-                .create_queue()
-                .queue_name(name)
+            let mut call = self.patient.create_queue().queue_name(name);
+            for (attribute, value) in attributes {
+                call = call.attributes(QueueAttributeName::from(*attribute), *value);
+            }
+            let answer = call
                 .send()
                 .await
                 .map_err(|e| call_error("CreateQueue", e))?;
@@ -325,28 +330,41 @@ impl SqsApi for AwsSqs {
 
     fn queue_attributes<'a>(&'a self, queue: &'a QueueUrl) -> Called<'a, QueueAttributes> {
         Box::pin(async move {
-            let answer = self
+            let mut call = self
                 .patient
                 .get_queue_attributes()
                 .queue_url(queue.as_str())
                 .attribute_names(QueueAttributeName::VisibilityTimeout)
-                .attribute_names(QueueAttributeName::RedrivePolicy)
+                .attribute_names(QueueAttributeName::RedrivePolicy);
+            for count in BACKLOG {
+                call = call.attribute_names(count);
+            }
+            let answer = call
                 .send()
                 .await
                 .map_err(|e| call_error("GetQueueAttributes", e))?;
             let attributes = answer.attributes.unwrap_or_default();
+            let number = |name| {
+                let text: Option<&String> = attributes.get(&name);
+                text.and_then(|text| text.parse::<u64>().ok())
+            };
             Ok(QueueAttributes {
-                visibility: attributes
-                    .get(&QueueAttributeName::VisibilityTimeout)
-                    .and_then(|s| s.parse().ok())
-                    .map(Duration::from_secs),
+                visibility: number(QueueAttributeName::VisibilityTimeout).map(Duration::from_secs),
                 max_receive_count: attributes
                     .get(&QueueAttributeName::RedrivePolicy)
                     .and_then(|policy| max_receive_count(policy)),
+                backlog: BACKLOG.into_iter().filter_map(number).sum(),
             })
         })
     }
 }
+
+/// The three states that a message of a queue can be in.
+const BACKLOG: [QueueAttributeName; 3] = [
+    QueueAttributeName::ApproximateNumberOfMessages,
+    QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+    QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+];
 
 /// `maxReceiveCount` of a redrive policy: AWS sends a number, or text where the policy was written
 /// so.

@@ -19,7 +19,7 @@ mod settle;
 pub use api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
 pub use client::{AwsSqs, Connection};
 pub use lease::{Lease, LeaseKeeper};
-pub use open::{OpenQueue, Opening, QueueState, open};
+pub use open::{OpenQueue, Opening, QueueState, open, resolve};
 pub use publish::Publisher;
 pub use pump::{Delivery, Intake, Pump, Slots};
 pub use settle::{Settled, Settler, release_all};

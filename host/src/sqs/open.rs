@@ -105,7 +105,10 @@ pub async fn open(
 }
 
 /// The URL of a queue: as it is written, or as SQS says (rule 1.1).
-pub(super) async fn resolve(
+///
+/// # Errors
+/// [`SqsError::Queue`] where it cannot be found, [`SqsError::Admin`] where it cannot be created.
+pub async fn resolve(
     api: &dyn SqsApi,
     queue: &QueueRef,
     create: bool,
@@ -118,7 +121,7 @@ pub(super) async fn resolve(
     };
     let url = match api.queue_url(name, account).await {
         Err(error) if error.class == ErrorClass::Missing && create => api
-            .create_queue(name)
+            .create_queue(name, &[])
             .await
             .map_err(|error| SqsError::Admin {
                 operation: "CreateQueue",

@@ -178,7 +178,11 @@ impl SqsApi for Scripted {
         Box::pin(async move { Ok(QueueUrl::new(format!("http://sqs/{name}"))) })
     }
 
-    fn create_queue<'a>(&'a self, name: &'a str) -> Called<'a, QueueUrl> {
+    fn create_queue<'a>(
+        &'a self,
+        name: &'a str,
+        _: &'a [(&'a str, &'a str)],
+    ) -> Called<'a, QueueUrl> {
         Box::pin(async move { Ok(QueueUrl::new(format!("http://sqs/{name}"))) })
     }
 

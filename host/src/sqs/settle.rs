@@ -132,13 +132,11 @@ fn timed_out() -> CallError {
     }
 }
 
-/// `delay` in whole seconds, rounded up, or what fits into `left` of the twelve hours (rule 5.4).
+/// `delay` in whole seconds, rounded up, which is all that SQS knows; or what fits into `left` of
+/// the twelve hours (rule 5.4).
 fn fit(delay: Duration, left: Duration) -> Duration {
-    if delay <= left {
-        delay
-    } else {
-        Duration::from_secs(left.as_secs())
-    }
+    let whole = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
+    Duration::from_secs(whole.min(left.as_secs()))
 }
 
 /// Releases messages that no handler was given: visibility 0, so that they can be received at

@@ -148,7 +148,11 @@ impl Engine {
 
     /// Deletes a message; see [`Queue::delete`].
     pub(crate) fn delete(&mut self, now: Time, name: &str, handle: &str) -> Result<(), Refusal> {
-        self.at(now, name)?.1.delete(handle)
+        let (id, queue) = self.at(now, name)?;
+        queue.delete(handle)?;
+        // It may have made room for messages that had to wait for some in flight to go.
+        self.touched.push(id);
+        Ok(())
     }
 
     /// Changes how long a message in flight stays hidden; see [`Queue::change_visibility`].

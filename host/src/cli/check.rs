@@ -1,0 +1,93 @@
+//! `queuelet check`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use comfy_table::Table;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use serde_json::json;
+
+use super::options::{PluginOptions, guests};
+use super::{ExitAs, Outcome, print_json};
+use crate::host::Plugins;
+
+/// Check every plugin and every mount, with no network call.
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    #[command(flatten)]
+    plugins: PluginOptions,
+    /// Print one JSON document: ok, plugins, subscriptions, problems, notes
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(super) async fn run(self) -> Outcome {
+        let config = self.plugins.config()?;
+        let plugins = Plugins::load_folder(&guests()?, &config, &config.plugins)
+            .await
+            .or_input()?;
+        if self.json {
+            print_json(&document(&plugins))?;
+        } else {
+            print(&plugins);
+        }
+        Ok(if plugins.has_problems() {
+            ExitCode::from(2)
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+}
+
+fn document(plugins: &Plugins) -> serde_json::Value {
+    let loaded: Vec<_> = plugins
+        .loaded
+        .iter()
+        .map(|plugin| json!({"name": plugin.name(), "digest": plugin.digest()}))
+        .collect();
+    let refused: Vec<_> = plugins
+        .refused
+        .iter()
+        .map(|error| json!({"file": error.file, "digest": error.digest, "message": error.reason}))
+        .collect();
+    json!({
+        "ok": !plugins.has_problems(),
+        "plugins": loaded,
+        "refused": refused,
+        "subscriptions": plugins.resolved.subscriptions,
+        "problems": plugins.resolved.problems,
+        "notes": plugins.resolved.notes,
+    })
+}
+
+fn print(plugins: &Plugins) {
+    for subscription in &plugins.resolved.subscriptions {
+        let mut table = Table::new();
+        table.load_style(UTF8_BORDERS_ONLY);
+        for in_force in subscription.explain() {
+            table.add_row([
+                in_force.setting.to_owned(),
+                in_force.value.clone(),
+                in_force.origin.to_string(),
+            ]);
+        }
+        println!("{} on {}", subscription.plugin, subscription.queue);
+        println!("{table}");
+    }
+    for note in &plugins.resolved.notes {
+        println!("{note}");
+    }
+    for refused in &plugins.refused {
+        eprintln!("error: {refused}");
+    }
+    for problem in &plugins.resolved.problems {
+        eprintln!("error: {problem}");
+    }
+    let wrong = plugins.refused.len() + plugins.resolved.problems.len();
+    match (wrong, plugins.resolved.subscriptions.len()) {
+        (0, 0) => println!("nothing is mounted: put a .wasm file into the plugins folder"),
+        (0, n) => println!("{n} mounted, nothing wrong"),
+        (n, _) => println!("{n} to mend"),
+    }
+}

@@ -1,0 +1,127 @@
+//! `queuelet run`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use tracing::{error, info, warn};
+
+use super::options::{AwsOptions, PluginOptions, duration, guests};
+use super::signals::Signals;
+use super::{ExitAs, Failed, Outcome, local};
+use crate::dispatch::Shutdown;
+use crate::host::{Host, HostOptions, Plugins};
+use crate::sqs::Connection;
+
+/// Receive from the queues that the plugins are mounted on.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    plugins: PluginOptions,
+    #[command(flatten)]
+    aws: AwsOptions,
+    /// Run against an SQS inside this process, and print its URL on the first line of stdout.
+    /// Queues that mounts name are created. ADDR is a loopback address, by default with a free port
+    #[arg(
+        long,
+        value_name = "ADDR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:0",
+        conflicts_with = "endpoint_url"
+    )]
+    local: Option<SocketAddr>,
+    /// How long handlers may go on after SIGTERM, before they are interrupted
+    #[arg(long, value_name = "DURATION", env = "QUEUELET_DRAIN", value_parser = duration)]
+    drain: Option<Duration>,
+}
+
+impl Run {
+    pub(super) async fn run(self) -> Outcome {
+        let mut signals = Signals::listen().or_running()?;
+        let config = self.plugins.config()?;
+        let guests = guests()?;
+        let plugins = Plugins::load_folder(&guests, &config, &config.plugins)
+            .await
+            .or_input()?;
+        plugins.log();
+        if plugins.has_problems() {
+            return Err(Failed::Input(anyhow!(
+                "nothing was started: mend what is named above; `queuelet check` shows it again"
+            )));
+        }
+        let mounts = plugins.mounts();
+        if mounts.is_empty() {
+            return Err(Failed::Input(anyhow!(
+                "no plugin in {} is mounted: put a .wasm file there",
+                config.plugins.display()
+            )));
+        }
+        for plugin in &plugins.loaded {
+            info!(plugin = plugin.name(), digest = %plugin.digest(), "loaded");
+        }
+
+        let settings = self.aws.over(&config.aws);
+        let local = match self.local {
+            Some(listen) => Some(local::start(listen).await?),
+            None => None,
+        };
+        let connection = match &local {
+            Some(server) => Connection::local(&server.endpoint(), &settings).await,
+            None => Connection::open(&settings).await,
+        };
+        let options = HostOptions {
+            drain: self.drain.unwrap_or(config.drain),
+            create_missing: local.is_some(),
+            tap: None,
+        };
+        let drain = options.drain;
+        let host = Host::new(Arc::new(connection), options, mounts);
+        let shutdown = Shutdown::default();
+        let running = host.run(shutdown.clone(), || info!("started"));
+        tokio::pin!(running);
+        let ended = tokio::select! {
+            ended = &mut running => ended,
+            signal = signals.next() => {
+                info!("{signal}: no more receives; handlers in flight and open polls have {drain:?}, a second signal ends at once");
+                shutdown.stop.cancel();
+                if let Some(server) = &local {
+                    server.end_polls();
+                }
+                tokio::select! {
+                    ended = &mut running => ended,
+                    signal = signals.next() => {
+                        warn!("{signal}: ended at once; what was held comes back when its visibility lapses");
+                        return Ok(ExitCode::FAILURE);
+                    }
+                }
+            }
+        };
+        let report = match ended {
+            Ok(report) => report,
+            Err(refused) => {
+                for refused in refused {
+                    error!("{refused}");
+                }
+                return Err(Failed::Input(anyhow!(
+                    "nothing was received: mend what is named above"
+                )));
+            }
+        };
+        if let Some(server) = local {
+            server.stop().await;
+        }
+        if report.left > 0 {
+            warn!(
+                messages = report.left,
+                "stopped; the drain deadline interrupted messages, which come back"
+            );
+            return Ok(ExitCode::FAILURE);
+        }
+        info!("stopped, nothing left");
+        Ok(ExitCode::SUCCESS)
+    }
+}

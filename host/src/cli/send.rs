@@ -1,0 +1,119 @@
+//! `queuelet send`.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::json;
+
+use super::options::{AwsOptions, duration, host_config};
+use super::{ExitAs, Failed, Outcome, print_json};
+use crate::config::QueueRef;
+use crate::handler::{Header, HeaderValue};
+use crate::limits::MAX_DELAY;
+use crate::sqs::{Connection, Send, SqsApi, resolve};
+
+/// Send a message to a queue.
+#[derive(Debug, Args)]
+pub(super) struct SendMessage {
+    /// The queue: a name, a URL or an ARN
+    queue: String,
+    /// The body; `-` reads it from stdin
+    body: String,
+    /// A message attribute of type String; may be given several times
+    #[arg(long = "header", value_name = "NAME=VALUE")]
+    headers: Vec<String>,
+    /// The message group
+    #[arg(long, value_name = "ID")]
+    group_id: Option<String>,
+    /// How long SQS keeps it back: 0s to 15m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    delay: Option<Duration>,
+    /// How many times to send it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+    /// Print one JSON document: queue, url, message_ids
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    aws: AwsOptions,
+    /// The configuration file; without it `queuelet.toml` of the working directory, if it is there
+    #[arg(long, value_name = "FILE", env = "QUEUELET_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+impl SendMessage {
+    pub(super) async fn run(self) -> Outcome {
+        let queue: QueueRef = self
+            .queue
+            .parse()
+            .with_context(|| format!("queue {:?}", self.queue))
+            .or_input()?;
+        let headers = self
+            .headers
+            .iter()
+            .map(|text| header(text))
+            .collect::<Result<Vec<_>, _>>()?;
+        if self.delay.is_some_and(|delay| delay > MAX_DELAY) {
+            return Err(Failed::Input(anyhow!("--delay: SQS takes 0s to 15m")));
+        }
+        let body = if self.body == "-" {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .context("the body on stdin")
+                .or_input()?;
+            text
+        } else {
+            self.body
+        };
+
+        let config = host_config(self.config.as_deref())?;
+        let connection = Connection::open(&self.aws.over(&config.aws)).await;
+        let api = connection.client(queue.region()).or_input()?;
+        let endpoint = connection.endpoint();
+        let url = resolve(&*api, &queue, false, endpoint.as_deref())
+            .await
+            .or_running()?;
+        let mut message_ids = Vec::new();
+        for _ in 0..self.repeat {
+            let sent = api.send(Send {
+                queue: url.clone(),
+                body: body.clone(),
+                headers: headers.clone(),
+                group_id: self.group_id.clone(),
+                deduplication_id: None,
+                delay: self.delay,
+            });
+            message_ids.push(sent.await.or_running()?.to_string());
+        }
+        if self.json {
+            print_json(&json!({
+                "queue": queue.name().as_str(),
+                "url": url.as_str(),
+                "message_ids": message_ids,
+            }))?;
+        } else {
+            for id in message_ids {
+                println!("{id}");
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn header(text: &str) -> Result<Header, Failed> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err(Failed::Input(anyhow!(
+            "--header {text:?}: write it as NAME=VALUE"
+        )));
+    };
+    Ok(Header {
+        name: name.to_owned(),
+        value: HeaderValue::Text(value.to_owned()),
+        label: None,
+    })
+}

@@ -1,0 +1,5 @@
+//! The module as a whole: waiting receives on a paused clock, and HTTP through a real socket.
+
+mod client;
+mod http;
+mod polls;
