@@ -5,7 +5,7 @@ use super::protocol::{CONTENT_TYPE, Call, Fault};
 use super::server::Shared;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{
     CONTENT_TYPE as CONTENT_TYPE_HEADER, HOST, HeaderMap, HeaderName, HeaderValue,
 };
@@ -98,6 +98,10 @@ async fn read(request: Request<Incoming>) -> Result<(HeaderMap, Bytes), Fault> {
     let (parts, body) = request.into_parts();
     if parts.method != Method::POST {
         return Err(Fault::method(&parts.method));
+    }
+    // Refused by what it says it has, before it is read.
+    if body.size_hint().lower() > MOST_BYTES as u64 {
+        return Err(Fault::too_large(MOST_BYTES));
     }
     match Limited::new(body, MOST_BYTES).collect().await {
         Ok(body) => Ok((parts.headers, body.to_bytes())),
