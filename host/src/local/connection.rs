@@ -133,3 +133,28 @@ impl Peer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn the_system_tells_whether_the_client_is_there_and_nothing_is_taken_by_asking() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut stream, peer) = Peer::of(listener.accept().await.unwrap().0).unwrap();
+        assert!(peer.is_there(), "silent");
+        client.write_all(b"next").await.unwrap();
+        stream.readable().await.unwrap();
+        assert!(peer.is_there(), "with more to say");
+        let mut read = [0; 4];
+        stream.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"next");
+        drop(client);
+        while peer.is_there() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
