@@ -143,7 +143,9 @@ mod tests {
     #[tokio::test]
     async fn the_system_tells_whether_the_client_is_there_and_nothing_is_taken_by_asking() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
         let (mut stream, peer) = Peer::of(listener.accept().await.unwrap().0).unwrap();
         assert!(peer.is_there(), "silent");
         client.write_all(b"next").await.unwrap();
