@@ -1,0 +1,53 @@
+//! The whole host: the built binary and real guests, against a local SQS.
+//!
+//! Most tests run the SQS inside themselves and the host as a child, so that the calls can be
+//! counted where they arrive and the host can be killed. A test waits for what must come, and
+//! decides by a time only where the rule is a time.
+
+// Most tests stop the host by signals, or kill it.
+#![cfg(unix)]
+
+mod commands;
+mod failures;
+mod folder;
+mod forwarder;
+mod guests;
+mod leases;
+mod messages;
+mod outcomes;
+mod process;
+mod replies;
+mod sqs;
+mod starting;
+mod stopping;
+mod workers;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a test waits for what must come. A busy machine may be slow; a wait that is over early
+/// costs nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a test looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Looks until there is something to see.
+async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look().await {
+            return seen;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited {PATIENCE:?} in vain for: {what}"
+        );
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// `Some` for a condition that holds: what [`until`] looks for.
+fn when(holds: bool) -> Option<()> {
+    holds.then_some(())
+}

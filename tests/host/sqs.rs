@@ -1,0 +1,224 @@
+//! The SQS of a test, and a plain client of it.
+
+use std::collections::HashMap;
+use std::future::Future;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_sqs::types::{
+    Message, MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
+};
+use queuelet::local::{CallCounts, LocalServer};
+
+use crate::{until, when};
+
+/// A client of the SQS at an endpoint, by the names of queues.
+pub(crate) struct Sqs {
+    endpoint: String,
+    pub(crate) client: Client,
+}
+
+/// How many messages a queue holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) visible: usize,
+    /// In flight.
+    pub(crate) hidden: usize,
+    pub(crate) delayed: usize,
+}
+
+impl Held {
+    pub(crate) fn all(self) -> usize {
+        self.visible + self.hidden + self.delayed
+    }
+}
+
+impl Sqs {
+    pub(crate) fn at(endpoint: &str) -> Self {
+        let config = aws_sdk_sqs::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(Credentials::from_keys("test", "test", None))
+            .endpoint_url(endpoint)
+            .build();
+        Self {
+            endpoint: endpoint.to_owned(),
+            client: Client::from_conf(config),
+        }
+    }
+
+    pub(crate) fn url(&self, queue: &str) -> String {
+        format!("{}/000000000000/{queue}", self.endpoint)
+    }
+
+    /// Creates queues with SQS's own defaults.
+    pub(crate) async fn create(&self, queues: &[&str]) {
+        for queue in queues {
+            self.create_with(queue, &[]).await;
+        }
+    }
+
+    pub(crate) async fn create_with(
+        &self,
+        queue: &str,
+        attributes: &[(QueueAttributeName, String)],
+    ) {
+        let attributes: HashMap<_, _> = attributes.iter().cloned().collect();
+        let call = self.client.create_queue().queue_name(queue);
+        let created = call.set_attributes(Some(attributes)).send().await;
+        created.expect("the queue can be created");
+    }
+
+    /// Creates a queue that hides a received message for so many seconds.
+    pub(crate) async fn create_hiding(&self, queue: &str, seconds: u32) {
+        let visibility = (QueueAttributeName::VisibilityTimeout, seconds.to_string());
+        self.create_with(queue, &[visibility]).await;
+    }
+
+    /// Creates a queue that moves a message to `dead` once it has been received `most` times.
+    pub(crate) async fn create_redriving(&self, queue: &str, dead: &str, most: u32) {
+        let policy = serde_json::json!({
+            "deadLetterTargetArn": format!("arn:aws:sqs:us-east-1:000000000000:{dead}"),
+            "maxReceiveCount": most,
+        });
+        let policy = (QueueAttributeName::RedrivePolicy, policy.to_string());
+        self.create_with(queue, &[policy]).await;
+    }
+
+    pub(crate) async fn delete(&self, queue: &str) {
+        let call = self.client.delete_queue().queue_url(self.url(queue));
+        call.send().await.expect("the queue can be deleted");
+    }
+
+    /// Sends one message and answers its id.
+    pub(crate) async fn send(&self, queue: &str, body: &str) -> String {
+        let call = self.client.send_message().queue_url(self.url(queue));
+        let sent = call.message_body(body).send().await;
+        let sent = sent.expect("the message can be sent");
+        sent.message_id.expect("SQS gives every message an id")
+    }
+
+    /// Sends messages, up to ten a call, and answers their ids in order.
+    pub(crate) async fn send_all<B: Into<String>>(
+        &self,
+        queue: &str,
+        bodies: impl IntoIterator<Item = B>,
+    ) -> Vec<String> {
+        let bodies: Vec<String> = bodies.into_iter().map(Into::into).collect();
+        let mut ids = Vec::new();
+        for ten in bodies.chunks(10) {
+            let entries = ten.iter().enumerate().map(|(position, body)| {
+                SendMessageBatchRequestEntry::builder()
+                    .id(position.to_string())
+                    .message_body(body)
+                    .build()
+                    .expect("id and body are set")
+            });
+            let call = self.client.send_message_batch().queue_url(self.url(queue));
+            let sent = call.set_entries(Some(entries.collect())).send().await;
+            let mut sent = sent.expect("the messages can be sent");
+            assert!(sent.failed.is_empty(), "{:?}", sent.failed);
+            sent.successful
+                .sort_by_key(|entry| entry.id.parse::<usize>().expect("the ids are ours"));
+            ids.extend(sent.successful.into_iter().map(|entry| entry.message_id));
+        }
+        ids
+    }
+
+    /// Receives up to ten messages with all their attributes; they stay hidden for 30 seconds.
+    pub(crate) async fn receive(&self, queue: &str) -> Vec<Message> {
+        let call = self
+            .client
+            .receive_message()
+            .queue_url(self.url(queue))
+            .max_number_of_messages(10)
+            .visibility_timeout(30)
+            .message_attribute_names("All")
+            .message_system_attribute_names(MessageSystemAttributeName::All);
+        let received = call.send().await.expect("the queue can be received from");
+        received.messages.unwrap_or_default()
+    }
+
+    /// Receives so many messages, which must come, each once.
+    pub(crate) async fn receive_all(&self, queue: &str, count: usize) -> Vec<Message> {
+        let mut all = Vec::new();
+        until(&format!("{count} messages on {queue}"), async || {
+            all.extend(self.receive(queue).await);
+            when(all.len() >= count)
+        })
+        .await;
+        assert_eq!(all.len(), count, "on {queue}");
+        all
+    }
+
+    pub(crate) async fn held(&self, queue: &str) -> Held {
+        let call = self
+            .client
+            .get_queue_attributes()
+            .queue_url(self.url(queue))
+            .attribute_names(QueueAttributeName::All);
+        let answer = call.send().await.expect("the queue can be read");
+        let attributes = answer.attributes.unwrap_or_default();
+        let number = |name| {
+            let text: &String = &attributes[&name];
+            text.parse().expect("a count is a number")
+        };
+        Held {
+            visible: number(QueueAttributeName::ApproximateNumberOfMessages),
+            hidden: number(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+            delayed: number(QueueAttributeName::ApproximateNumberOfMessagesDelayed),
+        }
+    }
+
+    /// Waits until a queue holds nothing.
+    pub(crate) async fn emptied(&self, queue: &str) {
+        until(&format!("{queue} to be empty"), async || {
+            when(self.held(queue).await == Held::default())
+        })
+        .await;
+    }
+}
+
+/// An SQS inside the test, whose calls are counted where they arrive.
+pub(crate) struct Counted {
+    server: LocalServer,
+    pub(crate) endpoint: String,
+    pub(crate) sqs: Sqs,
+}
+
+impl Counted {
+    pub(crate) async fn start() -> Self {
+        let server = LocalServer::bind(([127, 0, 0, 1], 0).into()).await;
+        let server = server.expect("a port is free");
+        let endpoint = server.endpoint();
+        Self {
+            sqs: Sqs::at(&endpoint),
+            endpoint,
+            server,
+        }
+    }
+
+    /// One with these queues.
+    pub(crate) fn with(queues: &[&str]) -> impl Future<Output = Self> {
+        async move {
+            let counted = Self::start().await;
+            counted.sqs.create(queues).await;
+            counted
+        }
+    }
+
+    pub(crate) fn calls(&self) -> CallCounts {
+        self.server.calls()
+    }
+
+    /// How often an action was called for a queue.
+    pub(crate) fn count(&self, action: &str, queue: &str) -> u64 {
+        self.calls().of(action, queue)
+    }
+
+    /// How many messages of a queue were deleted, each by a call of its own.
+    pub(crate) fn deletes(&self, queue: &str) -> u64 {
+        self.count("DeleteMessage", queue)
+    }
+}
