@@ -7,6 +7,8 @@ mod feed;
 mod outcome;
 mod subscription;
 mod supervise;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use outcome::{Settlement, answers_for, judge, retry_delay, settlement};

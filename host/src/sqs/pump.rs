@@ -32,6 +32,17 @@ pub struct Delivery {
     _slot: Option<OwnedSemaphorePermit>,
 }
 
+impl Delivery {
+    /// A message under its lease.
+    pub fn new(message: SqsMessage, lease: Lease) -> Self {
+        Self {
+            message: Arc::new(message),
+            lease,
+            _slot: None,
+        }
+    }
+}
+
 /// Where the pump puts what it receives: never an empty batch.
 pub type Intake = mpsc::Sender<Vec<Delivery>>;
 

@@ -98,13 +98,17 @@ impl Settler {
             // A passing failure is tried for as long as the message can be kept, which ends where
             // extensions fail too. A refusal is tried only for what is left of the lease, or the
             // worker would wait for a person.
-            let until = if error.class.passes() {
-                lease.expires()
-            } else {
-                *refused_until.get_or_insert(now + left.min(SETTLE_REFUSED_MAX))
-            };
             let pause = backoff.next_random();
-            if error.class == ErrorClass::LostHandle || Instant::now() + pause >= until {
+            let now = Instant::now();
+            let over = match error.class {
+                ErrorClass::LostHandle => true,
+                class if class.passes() => now >= lease.expires(),
+                _ => {
+                    let until = *refused_until.get_or_insert(now + left.min(SETTLE_REFUSED_MAX));
+                    now + pause >= until
+                }
+            };
+            if over {
                 self.observer
                     .emit(id, Event::SettleFailed { error: &error });
                 return Settled::Failed;
@@ -168,5 +172,171 @@ pub async fn release_all(settler: &Settler, deliveries: Vec<Delivery>) {
             }
         }
         settler.observer.emit(None, Event::Released { messages });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::{Count, Source};
+    use crate::sqs::lease::LeaseKeeper;
+    use crate::sqs::scripted::{Made, Scripted, message};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    struct Rig {
+        api: Arc<Scripted>,
+        settler: Settler,
+        leases: Arc<LeaseKeeper>,
+    }
+
+    fn rig() -> Rig {
+        let api = Scripted::new();
+        let queue = QueueUrl::new("http://sqs/q");
+        let observer = Observer::new(
+            Source {
+                plugin: "p".into(),
+                queue: "q".into(),
+            },
+            None,
+        );
+        let leases = LeaseKeeper::new(api.clone(), queue.clone(), observer.clone());
+        tokio::spawn(Arc::clone(&leases).run());
+        let settler = Settler {
+            api: api.clone(),
+            queue,
+            observer,
+        };
+        Rig {
+            api,
+            settler,
+            leases,
+        }
+    }
+
+    impl Rig {
+        fn deliver(&self, id: &str, visibility: Duration) -> Delivery {
+            let received = message(id);
+            let handle = received.handle.expect("the message has a handle");
+            let lease = self
+                .leases
+                .hold(handle, received.message.id.clone(), visibility);
+            Delivery::new(received.message, lease)
+        }
+
+        fn count(&self, count: Count) -> u64 {
+            self.settler.observer.counters().get(count)
+        }
+    }
+
+    fn delete(id: &str) -> Made {
+        Made::Delete(format!("handle of {id}"))
+    }
+
+    fn visibility(id: &str, seconds: u64) -> Made {
+        Made::Visibility(format!("handle of {id}"), SECOND * seconds as u32)
+    }
+
+    // Rule 4.5: no extension follows a delete that succeeded.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_follows_a_delete() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 2);
+        tokio::time::sleep(SECOND * 3 / 2).await;
+        assert_eq!(rig.settler.delete(&delivery).await, Settled::Done);
+        tokio::time::sleep(SECOND * 60).await;
+        assert_eq!(rig.api.made(), [visibility("a", 2), delete("a")]);
+    }
+
+    // Rules 4.5 and 5.7: a delete that fails in passing is tried again, and the lease is kept.
+    #[tokio::test(start_paused = true)]
+    async fn a_delete_that_fails_in_passing_is_tried_again_under_a_kept_lease() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 2);
+        for _ in 0..8 {
+            rig.api.will_fail_to_delete(ErrorClass::Throttled);
+        }
+        assert_eq!(rig.settler.delete(&delivery).await, Settled::Done);
+        let made = rig.api.made();
+        assert_eq!(made.iter().filter(|m| **m == delete("a")).count(), 9);
+        assert!(
+            made.contains(&visibility("a", 2)),
+            "extended between the tries"
+        );
+        assert_eq!(made.last(), Some(&delete("a")));
+        assert_eq!(rig.count(Count::SettleFailed), 0);
+    }
+
+    // Rule 5.7: what SQS refuses is logged after a while, and the worker moves on.
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_delete_is_given_up_within_the_lease() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 20);
+        for _ in 0..1000 {
+            rig.api.will_fail_to_delete(ErrorClass::Denied);
+        }
+        let begun = Instant::now();
+        assert_eq!(rig.settler.delete(&delivery).await, Settled::Failed);
+        assert!(begun.elapsed() <= SECOND * 20, "{:?}", begun.elapsed());
+        assert_eq!(rig.count(Count::SettleFailed), 1);
+    }
+
+    // Rule 4.4: a retry is not sent with a handle that SQS does not know any more.
+    #[tokio::test(start_paused = true)]
+    async fn a_lost_handle_is_not_tried_again() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 2);
+        rig.api
+            .will_fail_to_change_visibility(ErrorClass::LostHandle);
+        let settled = rig.settler.put_back(&delivery, Duration::ZERO).await;
+        assert_eq!(settled, Settled::Failed);
+        assert_eq!(rig.api.made().len(), 1);
+    }
+
+    // Rules 4.5 and 5.4: a fraction is rounded up, and the lease is kept until SQS has taken it.
+    #[tokio::test(start_paused = true)]
+    async fn a_put_back_ends_the_lease_only_once_it_succeeded() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 2);
+        rig.api.will_fail_to_change_visibility(ErrorClass::Network);
+        let delay = Duration::from_millis(6200);
+        assert_eq!(rig.settler.put_back(&delivery, delay).await, Settled::Done);
+        tokio::time::sleep(SECOND * 60).await;
+        assert_eq!(rig.api.made(), [visibility("a", 7), visibility("a", 7)]);
+    }
+
+    // Rule 5.4: shortened to the end of the twelve hours.
+    #[tokio::test(start_paused = true)]
+    async fn a_delay_past_the_twelve_hours_is_shortened() {
+        let rig = rig();
+        let delivery = rig.deliver("a", SECOND * 30);
+        let day = SECOND * 24 * 3600;
+        assert_eq!(rig.settler.put_back(&delivery, day).await, Settled::Done);
+        assert_eq!(rig.api.made(), [visibility("a", 12 * 3600 - 10)]);
+    }
+
+    // Rule 7.3.
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_handed_out_is_released_ten_at_a_time() {
+        let rig = rig();
+        let held: Vec<_> = (0..12)
+            .map(|n| rig.deliver(&n.to_string(), SECOND * 30))
+            .collect();
+        release_all(&rig.settler, held).await;
+        let sizes: Vec<_> = rig
+            .api
+            .made()
+            .iter()
+            .map(|made| match made {
+                Made::VisibilityBatch(entries) => {
+                    assert!(entries.iter().all(|(_, delay)| delay.is_zero()));
+                    entries.len()
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(sizes, [10, 2]);
+        assert_eq!(rig.count(Count::Released), 12);
+        assert_eq!(rig.leases.held(), 0);
     }
 }
