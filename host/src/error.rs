@@ -67,13 +67,13 @@ pub struct CallError {
 pub enum SqsError {
     /// The configuration cannot be used. The operator mends it.
     #[error("{0}")]
-    Config(Problem),
+    Config(Box<Problem>),
     /// A setting of a subscription is out of its range, or its queue cannot be named.
     #[error("{0}")]
-    InvalidQueue(Problem),
+    InvalidQueue(Box<Problem>),
     /// Half of a redrive policy.
     #[error("{0}")]
-    IncompleteRedrive(Problem),
+    IncompleteRedrive(Box<Problem>),
     /// A queue could not be resolved or read.
     #[error("queue {queue}: {source}")]
     Queue {
@@ -144,7 +144,9 @@ impl SqsError {
 
 impl From<Problem> for SqsError {
     fn from(problem: Problem) -> Self {
-        match problem.class {
+        let class = problem.class;
+        let problem = Box::new(problem);
+        match class {
             Class::Config => Self::Config(problem),
             Class::InvalidQueue => Self::InvalidQueue(problem),
             Class::IncompleteRedrive => Self::IncompleteRedrive(problem),

@@ -340,4 +340,20 @@ mod tests {
             assert_eq!(nearest(given, keys), key, "{given}");
         }
     }
+
+    // SPEC 1.12
+    #[test]
+    fn the_page_of_settings_names_each_and_no_other() {
+        let page = include_str!("../../../docs/settings.md");
+        let named: Vec<_> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(key, _)| key)
+            .collect();
+        let mut known: Vec<_> = SETTINGS.iter().map(|setting| setting.key).collect();
+        known.sort_unstable();
+        let mut sorted = named.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, known);
+    }
 }

@@ -123,7 +123,7 @@ impl Demo {
         self.say("");
         let connection = Arc::new(Connection::local(&endpoint, &AwsSettings::default()).await);
         let api = connection.client(None)?;
-        prepare_redrive(&*api).await?;
+        prepare_redrive(&api).await?;
 
         let tallies = Tallies::default();
         let options = HostOptions {
@@ -139,15 +139,15 @@ impl Demo {
         }));
         is_ready.await.context("the host did not start")?;
 
-        let urls = send_all(&*api).await?;
-        let finished = wait(&*api, &urls).await;
+        let urls = send_all(&api).await?;
+        let finished = wait(&api, &urls).await;
         shutdown.stop.cancel();
         server.end_polls();
         let report = running.await.context("the host failed")?;
         if let Err(refused) = report {
             bail!("the host refused to start: {refused:?}");
         }
-        let rows = self.count(&*api, &urls, &tallies).await;
+        let rows = self.count(&api, &urls, &tallies).await;
         server.stop().await;
         finished?;
         rows
