@@ -21,9 +21,15 @@ impl Folder {
 
     /// This folder with a plugin more: a guest under a name, and what its mount file says.
     pub(crate) fn and(self, guest: &str, name: &str, mount: &str) -> Self {
+        self.plugin(guest, name)
+            .write(&format!("{name}.toml"), mount)
+    }
+
+    /// This folder with a plugin more that has no mount file.
+    pub(crate) fn plugin(self, guest: &str, name: &str) -> Self {
         let wasm = self.file(&format!("{name}.wasm"));
         std::fs::copy(guests::wasm(guest), wasm).expect("the guest can be copied");
-        self.write(&format!("{name}.toml"), mount)
+        self
     }
 
     /// This folder with a file more.

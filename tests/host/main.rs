@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 /// How long a test waits for what must come. A busy machine may be slow; a wait that is over early
 /// costs nothing.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a test looks.
 const LOOK: Duration = Duration::from_millis(20);
 

@@ -2,15 +2,16 @@
 
 use std::io;
 use std::process::{Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
+use tokio::time::Instant;
 
 use crate::folder::Folder;
-use crate::{PATIENCE, until};
+use crate::{LOOK, PATIENCE, until};
 
 /// `queuelet` with these arguments and nothing of this process's environment. Nothing listens where
 /// its SQS would be, unless a test says otherwise.
@@ -113,7 +114,22 @@ pub(crate) struct Process {
     stderr: Lines,
 }
 
-type Lines = Arc<Mutex<Vec<Line>>>;
+/// What a pipe has brought.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    lines: Vec<Line>,
+    /// Whether the process has closed its end, which it does by ending.
+    over: bool,
+}
+
+impl Lines {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Process {
     pub(crate) fn start(mut command: Command) -> Self {
@@ -151,21 +167,21 @@ impl Process {
     /// The first line of stdout, once it is there.
     pub(crate) async fn first_line(&self) -> String {
         until("a line on stdout", async || {
-            let lines = self.stdout.lock().unwrap();
-            lines.first().map(|line| line.text.clone())
+            let kept = self.stdout.kept();
+            kept.lines.first().map(|line| line.text.clone())
         })
         .await
     }
 
     /// Everything on stdout so far.
     pub(crate) fn stdout(&self) -> Vec<String> {
-        let lines = self.stdout.lock().unwrap();
-        lines.iter().map(|line| line.text.clone()).collect()
+        let kept = self.stdout.kept();
+        kept.lines.iter().map(|line| line.text.clone()).collect()
     }
 
     /// The log so far.
     pub(crate) fn log(&self) -> Vec<Line> {
-        self.stderr.lock().unwrap().clone()
+        self.stderr.kept().lines.clone()
     }
 
     /// The lines of the log so far that `is` takes.
@@ -187,18 +203,26 @@ impl Process {
         count: usize,
         is: impl Fn(&Line) -> bool,
     ) -> Vec<Line> {
-        let waiting = tokio::time::timeout(PATIENCE, async {
-            loop {
-                let lines = self.lines(&is);
-                if lines.len() >= count {
-                    return lines;
-                }
-                tokio::time::sleep(crate::LOOK).await;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Asked first: what it wrote before its end counts.
+            let over = self.stderr.kept().over;
+            let lines = self.lines(&is);
+            if lines.len() >= count {
+                return lines;
             }
-        });
-        match waiting.await {
-            Ok(lines) => lines,
-            Err(_) => panic!("waited in vain for {count} × {what}; {}", self.tail()),
+            let seen = lines.len();
+            assert!(
+                !over,
+                "it ended with {seen} of {count} × {what}; {}",
+                self.tail()
+            );
+            assert!(
+                Instant::now() < deadline,
+                "waited in vain: {seen} of {count} × {what}; {}",
+                self.tail()
+            );
+            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -253,14 +277,15 @@ impl Process {
 
 fn collect(pipe: impl AsyncRead + Unpin + Send + 'static) -> Lines {
     let lines = Lines::default();
-    let filled = Arc::clone(&lines);
+    let filled = lines.clone();
     // It ends with the pipe.
     tokio::spawn(async move {
         let mut reader = BufReader::new(pipe).lines();
         while let Ok(Some(text)) = reader.next_line().await {
             let fields = serde_json::from_str(&text).unwrap_or_default();
-            filled.lock().unwrap().push(Line { text, fields });
+            filled.kept().lines.push(Line { text, fields });
         }
+        filled.kept().over = true;
     });
     lines
 }

@@ -1,7 +1,7 @@
 //! Replies with the body and the headers of the message, and with every field of it as JSON.
 //!
 //! The first reply is the message over again; the second is what the guest saw of it. A body of
-//! `one` leaves the second away.
+//! `one` leaves the second away, and one of `empty` gets a reply that SQS does not take.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,8 +21,10 @@ async fn echo(message: &Message) -> Vec<Reply> {
         .fold(Reply::new(message.body()), |reply, header| {
             reply.labelled_header(header.clone())
         });
-    if message.body() == b"one" {
-        return vec![again];
+    match message.body() {
+        b"one" => return vec![again],
+        b"empty" => return vec![Reply::new([])],
+        _ => {}
     }
     vec![again, Reply::json(&seen(message.body(), context))]
 }
