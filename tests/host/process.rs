@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use crate::folder::Folder;
-use crate::{LOOK, PATIENCE, until};
+use crate::{LOOK, PATIENCE, until, when};
 
 /// `queuelet` with these arguments and nothing of this process's environment. Nothing listens where
 /// its SQS would be, unless a test says otherwise.
@@ -263,6 +263,10 @@ impl Process {
             Ok(status) => status.expect("it can be waited for"),
             Err(_) => panic!("it did not end; {}", self.tail()),
         };
+        until("the rest of what it wrote", async || {
+            when(self.stdout.kept().over && self.stderr.kept().over)
+        })
+        .await;
         status.code()
     }
 

@@ -1,7 +1,6 @@
 //! The SQS of a test, and a plain client of it.
 
 use std::collections::HashMap;
-use std::future::Future;
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
@@ -200,12 +199,10 @@ impl Counted {
     }
 
     /// One with these queues.
-    pub(crate) fn with(queues: &[&str]) -> impl Future<Output = Self> {
-        async move {
-            let counted = Self::start().await;
-            counted.sqs.create(queues).await;
-            counted
-        }
+    pub(crate) async fn with(queues: &[&str]) -> Self {
+        let counted = Self::start().await;
+        counted.sqs.create(queues).await;
+        counted
     }
 
     pub(crate) fn calls(&self) -> CallCounts {
