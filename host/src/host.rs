@@ -11,8 +11,8 @@ use tracing::{error, info, warn};
 
 use crate::backoff::Backoff;
 use crate::config::{
-    HostConfig, Level, MountFile, Note, PluginSettings, Problem, Resolved, SqsSubscription,
-    mount_files_without_plugin, resolve,
+    HostConfig, Level, MountFile, Note, PluginSettings, Problem, QueueRef, Resolved,
+    SqsSubscription, mount_files_without_plugin, resolve,
 };
 use crate::dispatch::{self, Mounted, Shutdown};
 use crate::error::SqsError;
@@ -185,6 +185,17 @@ impl Host {
     ) -> Self {
         let prepared = mounts
             .into_iter()
+            .map(|(subscription, handler)| {
+                let local = options.create_missing;
+                (
+                    if local {
+                        by_name(subscription)
+                    } else {
+                        subscription
+                    },
+                    handler,
+                )
+            })
             .map(|(subscription, handler)| Prepared {
                 observer: Observer::new(
                     Source {
@@ -239,7 +250,11 @@ impl Host {
             connection,
             create_missing: options.create_missing,
         });
-        let opened = join_all(prepared.iter().map(|p| opener.open(p))).await;
+        let opening = join_all(prepared.iter().map(|p| opener.open(p)));
+        let opened = tokio::select! {
+            opened = opening => opened,
+            () = shutdown.stop.cancelled() => return Ok(Report::default()),
+        };
         let refused: Vec<_> = opened
             .iter()
             .filter_map(|result| match result {
@@ -277,6 +292,14 @@ impl Host {
             }
         }
     }
+}
+
+/// In local mode a queue that is named by AWS's URL for it is the local one of its name.
+fn by_name(mut subscription: SqsSubscription) -> SqsSubscription {
+    for queue in std::iter::once(&mut subscription.queue).chain(&mut subscription.reply) {
+        *queue = QueueRef::Name(queue.name().clone());
+    }
+    subscription
 }
 
 /// Sets the deadline off once the drain time is up, then never ends.

@@ -14,8 +14,9 @@ const CONFIG_FILE: &str = "queuelet.toml";
 /// Where SQS is.
 #[derive(Clone, Debug, Args)]
 pub(super) struct AwsOptions {
-    /// The endpoint instead of AWS's own, for a local SQS
-    #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL")]
+    /// The endpoint instead of AWS's own, for a local SQS [env: AWS_ENDPOINT_URL_SQS,
+    /// AWS_ENDPOINT_URL]
+    #[arg(long, value_name = "URL")]
     endpoint_url: Option<String>,
     /// The region of queues that are named without one
     #[arg(long, value_name = "REGION", env = "AWS_REGION")]
@@ -26,11 +27,21 @@ pub(super) struct AwsOptions {
 }
 
 impl AwsOptions {
-    /// What flags and environment say, over what the file says.
+    /// What flags and environment say, over what the file says. The environment's endpoint of SQS
+    /// alone wins over that of all services, as in every AWS tool.
     pub(super) fn over(&self, file: &AwsSettings) -> AwsSettings {
         let pick = |flag: &Option<String>, file: &Option<String>| flag.clone().or(file.clone());
+        let of_environment = || {
+            ["AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL"]
+                .iter()
+                .find_map(|name| std::env::var(name).ok().filter(|url| !url.is_empty()))
+        };
         AwsSettings {
-            endpoint_url: pick(&self.endpoint_url, &file.endpoint_url),
+            endpoint_url: self
+                .endpoint_url
+                .clone()
+                .or_else(of_environment)
+                .or(file.endpoint_url.clone()),
             region: pick(&self.region, &file.region),
             profile: pick(&self.profile, &file.profile),
         }

@@ -31,7 +31,6 @@ pub(super) struct Run {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "127.0.0.1:0",
-        conflicts_with = "endpoint_url"
     )]
     local: Option<SocketAddr>,
     /// How long handlers may go on after SIGTERM, before they are interrupted

@@ -56,19 +56,13 @@ impl Plugin {
         &self.descriptor
     }
 
-    fn store(
-        &self,
-        call: &Call,
-        message: Option<&MessageId>,
-        deadline: Option<Instant>,
-    ) -> Store<Guest> {
-        let subject = Subject {
+    fn subject(&self, call: &Call, message: Option<&MessageId>) -> Subject {
+        Subject {
             plugin: Arc::clone(&self.name),
             digest: Arc::clone(&self.short),
             queue: Arc::clone(&call.queue),
             message: message.map(|id| id.as_str().to_owned()),
-        };
-        store(&self.guests, subject, deadline)
+        }
     }
 }
 
@@ -84,24 +78,16 @@ impl Handler for Plugin {
         let Linked::Single(pre) = self.linked.clone() else {
             return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
         };
-        let deadline = Deadline::after(call.timeout);
-        let mut store = self.store(&call, message.id.as_ref(), deadline.at);
-        let running = self.guests.run(deadline.limit(async move {
-            let answered = async {
-                let handler = pre.instantiate_async(&mut store).await?;
-                let lent = Lent::new(&message);
-                let single = handler.queuelet_handler_single();
-                single.call_handle(&mut store, lent.message()).await
-            }
-            .await;
-            store.data().finish();
-            answered.map_err(|error| failure(&error)).and_then(answer)
-        }));
-        Box::pin(async move {
-            running
-                .await
-                .unwrap_or_else(|error| Err(host_fault(&error)))
-        })
+        let subject = self.subject(&call, message.id.as_ref());
+        let guests = Arc::clone(&self.guests);
+        let answered = on_fresh_store(guests, subject, call.timeout, async move |store| {
+            let handler = pre.instantiate_async(&mut *store).await?;
+            let lent = Lent::new(&message);
+            let single = handler.queuelet_handler_single();
+            single.call_handle(store, lent.message()).await
+        });
+        let answered = self.guests.run(answered);
+        Box::pin(async move { answered.await.and_then(answer) })
     }
 
     fn handle_batch(
@@ -112,40 +98,46 @@ impl Handler for Plugin {
         let Linked::Batch(pre) = self.linked.clone() else {
             return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
         };
-        let deadline = Deadline::after(call.timeout);
-        let mut store = self.store(&call, None, deadline.at);
-        let running = self.guests.run(deadline.limit(async move {
-            let answered = async {
-                let handler = pre.instantiate_async(&mut store).await?;
-                let lent: Vec<_> = messages.iter().map(|m| Lent::new(m)).collect();
-                let list: Vec<_> = lent.iter().map(Lent::message).collect();
-                let batch = handler.queuelet_handler_batch();
-                batch.call_handle(&mut store, &list).await
-            }
-            .await;
-            store.data().finish();
-            match answered {
-                Ok(answers) => Ok(answers.into_iter().map(answer).collect()),
-                Err(error) => Err(failure(&error)),
-            }
-        }));
-        Box::pin(async move {
-            running
-                .await
-                .unwrap_or_else(|error| Err(host_fault(&error)))
-        })
+        let subject = self.subject(&call, None);
+        let guests = Arc::clone(&self.guests);
+        let answered = on_fresh_store(guests, subject, call.timeout, async move |store| {
+            let handler = pre.instantiate_async(&mut *store).await?;
+            let lent: Vec<_> = messages.iter().map(|m| Lent::new(m)).collect();
+            let list: Vec<_> = lent.iter().map(Lent::message).collect();
+            let batch = handler.queuelet_handler_batch();
+            batch.call_handle(store, &list).await
+        });
+        let answered = self.guests.run(answered);
+        Box::pin(async move { Ok(answered.await?.into_iter().map(answer).collect()) })
     }
+}
+
+/// Makes a call on a fresh store. Its time begins here, so not before there is a place for its
+/// instance.
+pub(super) async fn on_fresh_store<T>(
+    guests: Arc<Guests>,
+    subject: Subject,
+    limit: Option<Duration>,
+    call: impl AsyncFnOnce(&mut Store<Guest>) -> wasmtime::Result<T>,
+) -> Result<T, Failure> {
+    let deadline = Deadline::after(limit);
+    let mut store = store(&guests, subject, deadline.at);
+    let answered = async {
+        let answered = call(&mut store).await;
+        answered.map_err(|error| failure(&error))
+    };
+    deadline.limit(answered).await
 }
 
 /// When a call must end.
 #[derive(Clone, Copy)]
-pub(super) struct Deadline {
-    pub(super) at: Option<Instant>,
+struct Deadline {
+    at: Option<Instant>,
     limit: Option<Duration>,
 }
 
 impl Deadline {
-    pub(super) fn after(limit: Option<Duration>) -> Self {
+    fn after(limit: Option<Duration>) -> Self {
         Self {
             // A limit too long for the clock is none.
             at: limit.and_then(|limit| Instant::now().checked_add(limit)),
@@ -155,10 +147,7 @@ impl Deadline {
 
     /// Ends a call that waits in the host past the deadline. One that burns the CPU is ended by
     /// the epoch, which looks at the same deadline.
-    pub(super) async fn limit<T>(
-        self,
-        call: impl Future<Output = Result<T, Failure>>,
-    ) -> Result<T, Failure> {
+    async fn limit<T>(self, call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let late = || {
             let limit = self.limit.unwrap_or_default();
             Failure::new(
@@ -181,12 +170,5 @@ fn wrong_kind(kind: HandlerKind) -> Failure {
     Failure::new(
         Reason::Answer,
         format!("the host called a {kind} handler the other way; please report this"),
-    )
-}
-
-fn host_fault(error: &tokio::task::JoinError) -> Failure {
-    Failure::new(
-        Reason::Trap,
-        format!("the host failed while the handler ran; please report this: {error}"),
     )
 }

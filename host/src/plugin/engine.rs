@@ -18,6 +18,7 @@ use wasmtime::{
 
 use super::bindings::single::queuelet::handler::{context, log, types};
 use super::guest::Guest;
+use crate::handler::{Failure, Reason};
 use crate::limits::{EPOCH_TICK, GUEST_MEMORY, MAX_INSTANCES};
 
 /// The most elements of a guest's table: what Python and JavaScript guests need, and some.
@@ -83,22 +84,33 @@ impl Guests {
 
     /// Runs a guest's call on the guests' threads, once there is a place for its instance. Dropping
     /// the answer interrupts the guest at its next tick.
-    pub(super) fn run<T, F>(self: &Arc<Self>, call: F) -> AbortOnDropHandle<T>
+    pub(super) fn run<T, F>(
+        self: &Arc<Self>,
+        call: F,
+    ) -> impl Future<Output = Result<T, Failure>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: Future<Output = T> + Send + 'static,
+        F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
         let guests = Arc::clone(self);
         let runtime = self
             .runtime
             .as_ref()
             .expect("the runtime lives until the guests are dropped");
-        AbortOnDropHandle::new(runtime.spawn(async move {
+        let running = AbortOnDropHandle::new(runtime.spawn(async move {
             // Nobody closes the semaphore.
             let _place = guests.places.acquire().await;
             let _ticking = guests.ticker.during();
             call.await
-        }))
+        }));
+        async move {
+            running.await.unwrap_or_else(|error| {
+                Err(Failure::new(
+                    Reason::Trap,
+                    format!("the host failed while the handler ran; please report this: {error}"),
+                ))
+            })
+        }
     }
 }
 

@@ -110,9 +110,9 @@ pub(super) fn store(guests: &Guests, subject: Subject, deadline: Option<Instant>
     store
 }
 
-impl Guest {
-    /// Logs what was printed without a line break at the end.
-    pub(super) fn finish(&self) {
+impl Drop for Guest {
+    /// Logs what was printed without a line break at the end, however the call ended.
+    fn drop(&mut self) {
         self.stdout.finish();
         self.stderr.finish();
     }

@@ -8,11 +8,11 @@ use wasmtime::component::Component;
 
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
-use super::call::{Deadline, Linked, Plugin};
+use super::call::{Linked, Plugin, on_fresh_store};
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
-use super::guest::{Subject, failure, store};
+use super::guest::Subject;
 use crate::handler::{Failure, HandlerKind};
 use crate::limits::DESCRIPTOR_TIMEOUT;
 
@@ -204,39 +204,31 @@ async fn descriptor(
     short: &Arc<str>,
     linked: Linked,
 ) -> Result<Vec<(String, String)>, Failure> {
-    let deadline = Deadline::after(Some(DESCRIPTOR_TIMEOUT));
     let subject = Subject {
         plugin: Arc::clone(name),
         digest: Arc::clone(short),
         queue: "".into(),
         message: None,
     };
-    let mut store = store(guests, subject, deadline.at);
-    let running = guests.run(deadline.limit(async move {
-        let settings = async {
-            match linked {
-                Linked::Single(pre) => {
-                    let handler = pre.instantiate_async(&mut store).await?;
-                    let descriptor = handler.queuelet_handler_descriptor();
-                    descriptor.call_settings(&mut store).await
-                }
-                Linked::Batch(pre) => {
-                    let handler = pre.instantiate_async(&mut store).await?;
-                    let descriptor = handler.queuelet_handler_descriptor();
-                    descriptor.call_settings(&mut store).await
-                }
+    let limit = Some(DESCRIPTOR_TIMEOUT);
+    let asked = on_fresh_store(
+        Arc::clone(guests),
+        subject,
+        limit,
+        async move |store| match linked {
+            Linked::Single(pre) => {
+                let handler = pre.instantiate_async(&mut *store).await?;
+                let descriptor = handler.queuelet_handler_descriptor();
+                descriptor.call_settings(store).await
             }
-        }
-        .await;
-        store.data().finish();
-        settings.map_err(|error| failure(&error))
-    }));
-    running.await.unwrap_or_else(|error| {
-        Err(Failure::new(
-            crate::handler::Reason::Trap,
-            format!("the host failed; please report this: {error}"),
-        ))
-    })
+            Linked::Batch(pre) => {
+                let handler = pre.instantiate_async(&mut *store).await?;
+                let descriptor = handler.queuelet_handler_descriptor();
+                descriptor.call_settings(store).await
+            }
+        },
+    );
+    guests.run(asked).await
 }
 
 fn one_line(text: &str) -> String {

@@ -76,13 +76,9 @@ impl Connection {
         self.config.region().map(Region::as_ref)
     }
 
-    /// The endpoint that stands in for AWS's own, by `queuelet.toml`, a flag, or the environment
-    /// (`AWS_ENDPOINT_URL`, `AWS_ENDPOINT_URL_SQS`, a profile's `endpoint_url`).
+    /// The endpoint that stands in for AWS's own, where the settings or a profile name one.
     pub fn endpoint(&self) -> Option<String> {
-        self.config.endpoint_url().map(str::to_owned).or_else(|| {
-            // One service's own variable is resolved when its client is built, not before.
-            std::env::var("AWS_ENDPOINT_URL_SQS").ok()
-        })
+        self.config.endpoint_url().map(str::to_owned)
     }
 
     /// The client for `region`, or for the connection's own.
