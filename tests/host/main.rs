@@ -8,6 +8,8 @@
 #![cfg(unix)]
 
 mod commands;
+mod configuration;
+mod embedded;
 mod failures;
 mod folder;
 mod forwarder;
@@ -20,6 +22,7 @@ mod replies;
 mod sqs;
 mod starting;
 mod stopping;
+mod trouble;
 mod workers;
 
 use std::time::Duration;

@@ -233,6 +233,43 @@ async fn the_receive_count_grows_with_each_receive() {
     assert_eq!(seen["headers"][0]["value"], "2");
 }
 
+// Rule 9.3.
+#[tokio::test]
+async fn no_instance_of_a_guest_sees_two_messages() {
+    let (local, _host, _folder) = echoing().await;
+    for _ in 0..3 {
+        local.sqs.send("source", "again").await;
+        let (_, seen) = seen(&local).await;
+        assert_eq!(seen["messages_of_this_instance"], 1);
+    }
+}
+
+// Rule 9.1.
+#[tokio::test]
+async fn a_guest_reaches_neither_files_nor_the_environment_of_the_host() {
+    let (local, _host, _folder) = echoing().await;
+    local.sqs.send("source", "what is there").await;
+    let (_, seen) = seen(&local).await;
+    assert_eq!(seen["environment"], json!([]));
+    assert_eq!(seen["arguments"], json!([]));
+    assert!(seen["folder"]["Err"].is_string(), "{}", seen["folder"]);
+}
+
+// Rule 3.1.
+#[tokio::test]
+async fn a_message_as_large_as_sqs_takes_is_handled() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::with("outcome", "queue = \"jobs\"");
+    let host = Process::run(&folder, &local.endpoint, &[]);
+    let order = r#"{"do":"ack","padding":""}"#;
+    let padding = "x".repeat((1 << 20) - order.len());
+    let body = order.replace(r#""""#, &format!("\"{padding}\""));
+    assert_eq!(body.len(), 1 << 20);
+    local.sqs.send("jobs", &body).await;
+    host.logs_of("jobs", "deleted", 1).await;
+    assert_eq!(local.deletes("jobs"), 1);
+}
+
 // Rule 9.4.
 #[tokio::test]
 async fn what_a_guest_prints_and_logs_stands_in_the_hosts_log() {

@@ -3,6 +3,7 @@
 //! The first reply is the message over again; the second is what the guest saw of it. A body of
 //! `one` leaves the second away, and one of `empty` gets a reply that SQS does not take.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use queuelet_guest::{Context, Header, HeaderValue, Message, Reply, SqsQueue, subscriber};
@@ -10,6 +11,9 @@ use serde_json::{Value, json};
 
 /// What the host adds to a received message's headers, and would add again.
 const OF_THE_HOST: [&str; 2] = ["partition-key", "sqs-receive-count"];
+
+/// How many messages this instance has seen.
+static SEEN: AtomicU32 = AtomicU32::new(0);
 
 #[subscriber(SqsQueue, reply)]
 async fn echo(message: &Message) -> Vec<Reply> {
@@ -31,6 +35,10 @@ async fn echo(message: &Message) -> Vec<Reply> {
 
 fn seen(body: &[u8], context: &Context) -> Value {
     json!({
+        "messages_of_this_instance": SEEN.fetch_add(1, Relaxed) + 1,
+        "environment": std::env::vars().collect::<Vec<_>>(),
+        "arguments": std::env::args().collect::<Vec<_>>(),
+        "folder": std::fs::read_dir("/").map(|_| ()).map_err(|error| error.to_string()),
         "queue": context.queue(),
         "body": body,
         "text": str::from_utf8(body).ok(),
