@@ -111,10 +111,10 @@ async fn a_handler_in_rust_is_served_like_a_plugin_and_every_event_is_counted() 
     })
     .await;
     assert_eq!(report.left, 0);
+    assert_eq!(local.sqs.held("jobs").await.hidden, 1, "it was put back");
     let seen = seen.lock().unwrap();
     let failed = seen.iter().filter(|(_, fine)| !fine).count();
     assert_eq!((seen.len(), failed), (10, 1));
-    assert_eq!(local.sqs.held("jobs").await.hidden, 1, "it was put back");
 }
 
 // Rules 2.4 and 4.6: a panic of our own, or of a handler in Rust, ends no subscription.
