@@ -75,38 +75,38 @@ pub enum SqsError {
     #[error("{0}")]
     IncompleteRedrive(Box<Problem>),
     /// A queue could not be resolved or read.
-    #[error("queue {queue}: {source}")]
+    #[error("queue {queue}: {cause}")]
     Queue {
         /// The queue, as it was named.
         queue: String,
         /// The call that failed.
-        source: Arc<CallError>,
+        cause: Arc<CallError>,
     },
     /// Messages could not be received.
-    #[error("receive from {queue}: {source}")]
+    #[error("receive from {queue}: {cause}")]
     Receive {
         /// The queue.
         queue: String,
         /// The call that failed.
-        source: Arc<CallError>,
+        cause: Arc<CallError>,
     },
     /// A message could not be sent.
-    #[error("send to {target}: {source}")]
+    #[error("send to {target}: {cause}")]
     Publish {
         /// The queue it was for.
         target: String,
         /// The call that failed.
-        source: Arc<CallError>,
+        cause: Arc<CallError>,
     },
     /// A queue could not be created or changed.
-    #[error("{operation} on {queue}: {source}")]
+    #[error("{operation} on {queue}: {cause}")]
     Admin {
         /// What was tried.
         operation: &'static str,
         /// The queue.
         queue: String,
         /// The call that failed.
-        source: Arc<CallError>,
+        cause: Arc<CallError>,
     },
     /// A queue's access policy could not be read or written.
     #[error("access policy of {queue}: {message}")]
@@ -133,10 +133,10 @@ impl SqsError {
     /// The class of the call that failed, where one did.
     pub fn class(&self) -> Option<ErrorClass> {
         match self {
-            Self::Queue { source, .. }
-            | Self::Receive { source, .. }
-            | Self::Publish { source, .. }
-            | Self::Admin { source, .. } => Some(source.class),
+            Self::Queue { cause, .. }
+            | Self::Receive { cause, .. }
+            | Self::Publish { cause, .. }
+            | Self::Admin { cause, .. } => Some(cause.class),
             _ => None,
         }
     }

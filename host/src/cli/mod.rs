@@ -139,10 +139,12 @@ impl Command {
     /// What is logged where nobody says.
     fn default_log(&self) -> &'static str {
         match self {
-            Self::Run(_) | Self::Local(_) => "info",
+            // What the SDK says of each provider of credentials it tried in vain stands in our own
+            // error too, once.
+            Self::Run(_) | Self::Local(_) => "info,aws_config=error",
             // The demo shows what happens by itself.
             Self::Demo(_) => "warn,queuelet=error",
-            Self::Check(_) | Self::Inspect(_) | Self::Send(_) => "warn",
+            Self::Check(_) | Self::Inspect(_) | Self::Send(_) => "warn,aws_config=error",
         }
     }
 }

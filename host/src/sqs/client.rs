@@ -4,6 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use aws_config::default_provider::region::DefaultRegionChain;
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_config::meta::credentials::CredentialsProviderChain;
+use aws_config::profile::ProfileFileCredentialsProvider;
 use aws_config::retry::RetryConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -33,11 +37,18 @@ pub struct Connection {
 
 impl Connection {
     /// A connection by the SDK's default chain (environment, profile, SSO, container and instance
-    /// roles), with what `settings` names put over it.
+    /// roles), with what `settings` names put over it. An endpoint on loopback is no AWS: it needs
+    /// neither region nor credentials, and takes those of environment or profile where they are.
     pub async fn open(settings: &AwsSettings) -> Self {
+        let local = settings.endpoint_url.as_deref().is_some_and(is_loopback);
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http());
         if let Some(region) = &settings.region {
             loader = loader.region(Region::new(region.clone()));
+        } else if local {
+            let own = DefaultRegionChain::builder()
+                .profile_name(settings.profile.as_deref().unwrap_or("default"))
+                .build();
+            loader = loader.region(own.region().await.unwrap_or(LOCAL_REGION));
         }
         if let Some(profile) = &settings.profile {
             loader = loader.profile_name(profile);
@@ -45,20 +56,30 @@ impl Connection {
         if let Some(endpoint) = &settings.endpoint_url {
             loader = loader.endpoint_url(endpoint);
         }
+        if local {
+            let mut profile = ProfileFileCredentialsProvider::builder();
+            if let Some(name) = &settings.profile {
+                profile = profile.profile_name(name);
+            }
+            let environment = EnvironmentVariableCredentialsProvider::new();
+            loader = loader.credentials_provider(
+                CredentialsProviderChain::first_try("environment", environment)
+                    .or_else("profile", profile.build())
+                    .or_else("local", local_credentials()),
+            );
+        }
         Self::of(loader.load().await)
     }
 
-    /// A connection to a local SQS: no account, and a region of its own where none is named.
+    /// A connection to an SQS inside this process: no account, and a region of its own where none
+    /// is named.
     pub async fn local(endpoint: &str, settings: &AwsSettings) -> Self {
-        let region = settings
-            .region
-            .clone()
-            .unwrap_or_else(|| "us-east-1".into());
+        let region = settings.region.clone().map_or(LOCAL_REGION, Region::new);
         let config = aws_config::defaults(BehaviorVersion::latest())
             .http_client(http())
-            .region(Region::new(region))
+            .region(region)
             .endpoint_url(endpoint)
-            .credentials_provider(Credentials::from_keys("local", "local", None))
+            .credentials_provider(local_credentials())
             .load()
             .await;
         Self::of(config)
@@ -99,6 +120,32 @@ impl Connection {
             .or_insert_with(|| Arc::new(AwsSqs::new(&self.config, region)));
         Ok(Arc::clone(client))
     }
+}
+
+/// The region of a local SQS, which has none.
+const LOCAL_REGION: Region = Region::from_static("us-east-1");
+
+fn local_credentials() -> Credentials {
+    Credentials::from_keys("local", "local", None)
+}
+
+/// Whether an endpoint is on this machine alone.
+fn is_loopback(endpoint: &str) -> bool {
+    let authority = endpoint
+        .split_once("://")
+        .map_or(endpoint, |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or("");
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
 }
 
 fn http() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
@@ -404,5 +451,26 @@ mod tests {
             url.at_endpoint("http://127.0.0.1:9324/").as_str(),
             "http://127.0.0.1:9324/000000000000/orders"
         );
+    }
+
+    #[test]
+    fn only_an_endpoint_on_this_machine_is_local() {
+        for local in [
+            "http://127.0.0.1:9324",
+            "http://localhost:4566/",
+            "http://[::1]:9324",
+            "https://127.8.0.1",
+        ] {
+            assert!(is_loopback(local), "{local}");
+        }
+        for far in [
+            "https://sqs.eu-west-1.amazonaws.com",
+            "http://localhost.example.com",
+            "http://127.0.0.1@example.com",
+            "http://10.0.0.1:4566",
+            "",
+        ] {
+            assert!(!is_loopback(far), "{far}");
+        }
     }
 }

@@ -126,7 +126,7 @@ pub async fn resolve(
             .map_err(|error| SqsError::Admin {
                 operation: "CreateQueue",
                 queue: name.to_owned(),
-                source: Arc::new(error),
+                cause: Arc::new(error),
             })?,
         answer => answer.map_err(|error| queue_error(queue, error))?,
     };
@@ -139,7 +139,7 @@ pub async fn resolve(
 fn queue_error(queue: &QueueRef, error: CallError) -> SqsError {
     SqsError::Queue {
         queue: queue.to_string(),
-        source: Arc::new(error),
+        cause: Arc::new(error),
     }
 }
 

@@ -168,10 +168,10 @@ impl Publisher {
         })
     }
 
-    fn error(&self, source: CallError) -> SqsError {
+    fn error(&self, cause: CallError) -> SqsError {
         SqsError::Publish {
             target: self.target.to_string(),
-            source: Arc::new(source),
+            cause: Arc::new(cause),
         }
     }
 }

@@ -38,6 +38,13 @@ pub(super) struct Demo {
     json: bool,
 }
 
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Document {
+    ok: bool,
+    queues: Vec<Row>,
+}
+
 /// What came of one queue.
 #[derive(Debug, Serialize)]
 struct Row {
@@ -90,7 +97,7 @@ impl Demo {
             .zip(&rows)
             .all(|(scene, row)| row.is(scene.expected));
         if self.json {
-            print_json(&json!({"ok": ok, "queues": rows}))?;
+            print_json(&Document { ok, queues: rows })?;
         } else {
             print(&rows, ok);
         }
