@@ -131,19 +131,13 @@ fn local_credentials() -> Credentials {
 
 /// Whether an endpoint is on this machine alone.
 fn is_loopback(endpoint: &str) -> bool {
-    let authority = endpoint
-        .split_once("://")
-        .map_or(endpoint, |(_, rest)| rest);
-    let authority = authority.split(['/', '?', '#']).next().unwrap_or("");
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    let host = match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
+    let Ok(uri) = endpoint.parse::<hyper::Uri>() else {
+        return false;
     };
+    let host = uri.host().unwrap_or("");
+    let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
-        || host
+        || address
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
 }
