@@ -7,6 +7,7 @@
 //! [`local`] an SQS inside the process.
 
 mod backoff;
+pub mod build;
 pub mod cli;
 pub mod config;
 pub mod dispatch;

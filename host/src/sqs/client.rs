@@ -8,6 +8,7 @@ use aws_config::default_provider::region::DefaultRegionChain;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -41,7 +42,8 @@ impl Connection {
     /// neither region nor credentials, and takes those of environment or profile where they are.
     pub async fn open(settings: &AwsSettings) -> Self {
         let local = settings.endpoint_url.as_deref().is_some_and(is_loopback);
-        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http());
+        let http = http();
+        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http.clone());
         if let Some(region) = &settings.region {
             loader = loader.region(Region::new(region.clone()));
         } else if local {
@@ -57,7 +59,9 @@ impl Connection {
             loader = loader.endpoint_url(endpoint);
         }
         if local {
-            let mut profile = ProfileFileCredentialsProvider::builder();
+            // The SDK is built without an HTTP client of its own, and a profile may need one.
+            let own = ProviderConfig::without_region().with_http_client(http);
+            let mut profile = ProfileFileCredentialsProvider::builder().configure(&own);
             if let Some(name) = &settings.profile {
                 profile = profile.profile_name(name);
             }

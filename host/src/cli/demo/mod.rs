@@ -1,10 +1,10 @@
 //! `queuelet demo`: the main job, from an empty folder to a table, in local mode.
 
-mod build;
 mod script;
 mod tally;
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use self::script::{Expected, MAX_RECEIVES, PLUGINS, REDRIVE, REPLIES, SCENES, Sc
 use self::tally::Tally;
 use super::options::guests;
 use super::{ExitAs, Outcome, print_json};
+use crate::build::build;
 use crate::config::{AwsSettings, HostConfig};
 use crate::dispatch::Shutdown;
 use crate::host::{Host, HostOptions, Plugins};
@@ -83,7 +84,11 @@ type Tallies = Arc<Mutex<HashMap<Arc<str>, Tally>>>;
 impl Demo {
     pub(super) async fn run(self) -> Outcome {
         self.say("building the example plugins into plugins/");
-        let files = build::build(&PLUGINS).await.or_running()?;
+        let files = tokio::task::spawn_blocking(build_plugins)
+            .await
+            .context("the build ended by a fault of ours")
+            .and_then(|built| built)
+            .or_running()?;
         let guests = guests()?;
         let config = HostConfig::default();
         let plugins = Plugins::load(&guests, &config, &files).await;
@@ -209,6 +214,37 @@ impl Demo {
         }
         Ok(rows)
     }
+}
+
+/// Builds the example plugins and answers their files in the plugins folder.
+fn build_plugins() -> Result<Vec<PathBuf>> {
+    let tree = source_tree()?;
+    let made = build(&tree, &PLUGINS)?;
+    let files = PLUGINS.map(|name| tree.join("plugins").join(format!("{name}.wasm")));
+    for (made, file) in made.iter().zip(&files) {
+        // Put in its place whole: a host that looks at the folder never sees half of it.
+        let part = file.with_extension("wasm.part");
+        std::fs::copy(made, &part)
+            .and_then(|_| std::fs::rename(&part, file))
+            .with_context(|| format!("{} could not be written", file.display()))?;
+    }
+    Ok(files.into())
+}
+
+/// The folder above or around us that holds the example plugins' sources.
+fn source_tree() -> Result<PathBuf> {
+    let mut starts = vec![std::env::current_dir().context("no working directory")?];
+    // `cargo run` says where the crate lies, wherever it is called from.
+    starts.extend(std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from));
+    starts
+        .iter()
+        .flat_map(|start| start.ancestors())
+        .find(|folder| folder.join("plugins/report/Cargo.toml").is_file())
+        .map(Path::to_owned)
+        .context(
+            "the demo builds the example plugins from queuelet's sources: run it in a clone of \
+             the repository",
+        )
 }
 
 /// Makes the queue with the redrive policy and its dead-letter queue, as an operator would have.
