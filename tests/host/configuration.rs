@@ -87,3 +87,30 @@ async fn the_endpoint_comes_from_a_flag_else_the_environment_else_the_file() {
     flag.sqs.send("jobs", r#"{"do":"ack"}"#).await;
     by_flag.logs_of("jobs", "deleted", 1).await;
 }
+
+// Rule 10.1: no account. A local endpoint is asked as it is, with nothing else set.
+#[tokio::test]
+async fn a_local_endpoint_needs_neither_a_region_nor_credentials() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::with("outcome", "queue = \"jobs\"");
+    let bare = |args: &[&str]| {
+        let mut command = queuelet(args);
+        for name in [
+            "AWS_ENDPOINT_URL",
+            "AWS_REGION",
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_EC2_METADATA_DISABLED",
+        ] {
+            command.env_remove(name);
+        }
+        command
+    };
+    let endpoint = ["--endpoint-url", &*local.endpoint];
+    let send = ["send", "jobs", r#"{"do":"ack"}"#];
+    let sent = Finished::of(bare(&[&send[..], &endpoint].concat()).output().await);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let run = ["run", "--plugins", folder.arg()];
+    let host = Process::start(bare(&[&run[..], &endpoint].concat()));
+    host.logs_of("jobs", "deleted", 1).await;
+}

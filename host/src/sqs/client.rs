@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_config::default_provider::region::DefaultRegionChain;
-use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_config::environment::{
+    EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
+};
 use aws_config::meta::credentials::CredentialsProviderChain;
-use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
@@ -47,10 +49,17 @@ impl Connection {
         if let Some(region) = &settings.region {
             loader = loader.region(Region::new(region.clone()));
         } else if local {
-            let own = DefaultRegionChain::builder()
-                .profile_name(settings.profile.as_deref().unwrap_or("default"))
-                .build();
-            loader = loader.region(own.region().await.unwrap_or(LOCAL_REGION));
+            // Not the default chain: that ends by asking a cloud machine for its region, which needs
+            // a client that the SDK is built without, and on any other machine seconds.
+            let mut profile = ProfileFileRegionProvider::builder();
+            if let Some(name) = &settings.profile {
+                profile = profile.profile_name(name);
+            }
+            loader = loader.region(
+                RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
+                    .or_else(profile.build())
+                    .or_else(LOCAL_REGION),
+            );
         }
         if let Some(profile) = &settings.profile {
             loader = loader.profile_name(profile);
