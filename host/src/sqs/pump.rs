@@ -17,8 +17,8 @@ use crate::backoff::Backoff;
 use crate::error::{CallError, ErrorClass};
 use crate::handler::SqsMessage;
 use crate::limits::{
-    EMPTY_PAUSE, EMPTY_PAUSE_MAX, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX,
-    SHORT_WAIT,
+    EMPTY_PAUSE, EMPTY_PAUSE_MAX, LAST_CALLS, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF,
+    RECEIVE_BACKOFF_MAX, SHORT_WAIT,
 };
 use crate::observe::{Event, Observer};
 
@@ -106,7 +106,7 @@ pub struct Pump {
 }
 
 impl Pump {
-    /// Receives until `stop`. A poll that is open then may finish until `deadline`, and what it
+    /// Receives until `stop`. A poll that is open then may finish until past `deadline`, and what it
     /// brings goes into the channel like any other, to be released there (rule 7.3).
     pub async fn run(&self, intake: Intake, stop: CancellationToken, deadline: CancellationToken) {
         let mut trouble = Trouble::new();
@@ -132,7 +132,7 @@ impl Pump {
             let received = tokio::select! {
                 biased;
                 received = self.api.receive(receive) => received,
-                () = deadline.cancelled() => return,
+                () = past(&deadline) => return,
             };
             let pause = match received {
                 Ok(messages) => {
@@ -197,6 +197,14 @@ impl Pump {
         );
         pause
     }
+}
+
+/// The moment in which what handlers held at the deadline has been released. A poll is not cut
+/// before: SQS would hand what was just released to the connection that nobody listens to, and hide
+/// it for its whole visibility. A poll that is still open takes it, and it is released for good.
+async fn past(deadline: &CancellationToken) {
+    deadline.cancelled().await;
+    tokio::time::sleep(LAST_CALLS).await;
 }
 
 /// The state of receives that fail: what is wrong, and how long to wait.
