@@ -49,6 +49,8 @@ struct State {
     connections: usize,
     requests: Vec<Request>,
     rules: Vec<Rule>,
+    /// Whether SQS is not told that a client has gone.
+    deaf: bool,
 }
 
 impl State {
@@ -141,6 +143,12 @@ impl Forwarder {
         });
     }
 
+    /// From now on SQS does not hear of a client that goes in the middle of a call, as through a
+    /// balancer that keeps its own connections.
+    pub(crate) fn hide_clients_that_go(&self) {
+        lock(&self.state).deaf = true;
+    }
+
     /// From now on there is no trouble.
     pub(crate) fn mend(&self) {
         lock(&self.state).rules.clear();
@@ -180,7 +188,7 @@ async fn serve(mut client: TcpStream, upstream: &str, state: &Mutex<State>) -> i
         let (head, body) = tokio::select! {
             answer = whole(&mut server, &mut answered) => answer?,
             // A client that has gone takes nothing: SQS must hear of it.
-            _ = client.read_buf(&mut asked) => return Ok(()),
+            _ = client.read_buf(&mut asked), if !lock(state).deaf => return Ok(()),
         };
         client.write_all(&[head.as_bytes(), &body].concat()).await?;
     }

@@ -8,6 +8,7 @@ use aws_sdk_sqs::types::MessageSystemAttributeName;
 use rustix::process::Signal;
 
 use crate::folder::Folder;
+use crate::forwarder::Forwarder;
 use crate::process::{Process, queuelet};
 use crate::sqs::{Counted, Held, Sqs};
 use crate::{until, when};
@@ -93,6 +94,30 @@ async fn handlers_are_interrupted_at_the_drain_deadline_and_their_messages_relea
     };
     assert_eq!(local.sqs.held("jobs").await, at_once);
     assert_eq!(local.deletes("jobs"), 0);
+}
+
+// Rule 7.3: an open poll that outlives its host would be handed what the host has just released,
+// and nobody would see it until its time-out lapses.
+#[tokio::test]
+async fn what_is_released_at_the_drain_deadline_is_not_lost_to_the_hosts_own_open_poll() {
+    let local = Counted::with(&["jobs"]).await;
+    local.sqs.send_all("jobs", vec![SLEEP_LONG; 3]).await;
+    let forwarder = Forwarder::to(Some(&local.endpoint)).await;
+    forwarder.hide_clients_that_go();
+    let folder = Folder::with("outcome", "queue = \"jobs\"\nworkers = 3");
+    let mut host = Process::run(&folder, &forwarder.endpoint, &["--drain", "500ms"]);
+    host.logs_of("jobs", "handling", 3).await;
+    until("an open poll", async || {
+        when(local.count("ReceiveMessage", "jobs") == 2)
+    })
+    .await;
+    host.terminate();
+    assert_eq!(host.ended().await, Some(1));
+    let at_once = Held {
+        visible: 3,
+        ..Held::default()
+    };
+    assert_eq!(local.sqs.held("jobs").await, at_once);
 }
 
 // Rules 7.3 and 9.2: the deadline stops a handler that burns the CPU as well.
