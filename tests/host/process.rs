@@ -155,11 +155,10 @@ impl Process {
         Self::start(command)
     }
 
-    /// `run --local`, and the endpoint that it says.
+    /// `run --local`, and the endpoint that it says. What the environment says of another goes for
+    /// nothing.
     pub(crate) async fn run_local(folder: &Folder) -> (Self, String) {
-        let mut command = queuelet(&["run", "--local", "--plugins", folder.arg()]);
-        command.env_remove("AWS_ENDPOINT_URL");
-        let process = Self::start(command);
+        let process = Self::start(queuelet(&["run", "--local", "--plugins", folder.arg()]));
         let endpoint = process.first_line().await;
         (process, endpoint)
     }
