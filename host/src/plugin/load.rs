@@ -101,12 +101,12 @@ pub async fn inspect(guests: &Arc<Guests>, file: &Path) -> Result<Inspection, Lo
 
 async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Compiled), LoadError> {
     let compiled = {
-        let (guests, file) = (Arc::clone(guests), file.to_owned());
+        let (guests, path) = (Arc::clone(guests), file.to_owned());
         // Compiling takes from milliseconds to seconds of CPU, so not on the I/O runtime.
-        let work = tokio::task::spawn_blocking(move || compile(&guests, &file));
+        let work = tokio::task::spawn_blocking(move || compile(&guests, &path));
         work.await.unwrap_or_else(|panic| {
             Err(LoadError {
-                file: PathBuf::new(),
+                file: file.to_owned(),
                 digest: None,
                 reason: format!("compiling it panicked; please report this: {panic}"),
             })
