@@ -71,6 +71,13 @@ async fn inspect_says_why_a_file_is_no_plugin() {
             .await
             .assert_refused(&["file.wasm", says]);
     }
+    // As a pipe would be, which cannot be read to its end.
+    let folder = Folder::new();
+    let file = folder.file("folder.wasm");
+    fs::create_dir(&file).expect("it can be made");
+    output(&["inspect", file.to_str().expect("it is text")])
+        .await
+        .assert_refused(&["folder.wasm", "not a file"]);
     output(&["inspect", "/nowhere/file.wasm"])
         .await
         .assert_refused(&["/nowhere/file.wasm", "cannot be read"]);

@@ -121,9 +121,11 @@ impl Drop for Guest {
 /// Why a call ended without an answer, in the words of rule 5.6.
 pub(super) fn failure(error: &wasmtime::Error) -> Failure {
     if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
+        // WASI 0.2 hands on whether the code was 0, and no more of it.
+        let how = if exit.0 == 0 { "success" } else { "failure" };
         return Failure::new(
             Reason::Exit,
-            format!("the handler ended itself with exit code {}", exit.0),
+            format!("the handler ended its own process, with {how}; it must return instead"),
         );
     }
     if error.is::<TimeIsUp>() {
