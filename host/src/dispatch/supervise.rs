@@ -47,18 +47,12 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     use super::*;
-    use crate::observe::{Count, Source};
+    use crate::observe::Count;
 
     // Rule 2.4: nothing ends the pump, not even a fault of our own.
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_is_started_again() {
-        let observer = Observer::new(
-            Source {
-                plugin: "p".into(),
-                queue: "q".into(),
-            },
-            None,
-        );
+        let observer = Observer::of_a_test();
         let starts = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&starts);
         supervise("test", observer.clone(), move || {

@@ -11,7 +11,7 @@ use crate::error::ErrorClass;
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, Outcome, Reason, Reply, SqsMessage,
 };
-use crate::observe::{Observer, Source};
+use crate::observe::Observer;
 use crate::sqs::scripted::{Made, Scripted, message};
 use crate::sqs::{OpenQueue, Publisher, QueueState, QueueUrl};
 
@@ -101,13 +101,7 @@ async fn play(
     for_long: Duration,
 ) -> Ended {
     let queue = QueueUrl::new("http://sqs/q");
-    let observer = Observer::new(
-        Source {
-            plugin: "p".into(),
-            queue: "q".into(),
-        },
-        None,
-    );
+    let observer = Observer::of_a_test();
     let publisher = subscription.reply.clone().map(|target| {
         Arc::new(Publisher::new(
             api.clone(),

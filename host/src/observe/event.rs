@@ -379,6 +379,18 @@ impl Observer {
     }
 }
 
+#[cfg(test)]
+impl Observer {
+    /// Of plugin `p` on queue `q`, with no tap.
+    pub(crate) fn of_a_test() -> Self {
+        let source = Source {
+            plugin: "p".into(),
+            queue: "q".into(),
+        };
+        Self::new(source, None)
+    }
+}
+
 /// The outcome's name in log lines.
 fn name(outcome: &Outcome) -> &'static str {
     match outcome {

@@ -244,7 +244,6 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::Source;
     use crate::sqs::scripted::{Scripted, message};
 
     struct Rig {
@@ -257,13 +256,7 @@ mod tests {
     fn rig(wait: Duration, slots: Slots) -> Rig {
         let api = Scripted::new();
         let queue = QueueUrl::new("http://sqs/q");
-        let observer = Observer::new(
-            Source {
-                plugin: "p".into(),
-                queue: "q".into(),
-            },
-            None,
-        );
+        let observer = Observer::of_a_test();
         let pump = Pump {
             api: api.clone(),
             queue: queue.clone(),

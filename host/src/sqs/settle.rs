@@ -178,7 +178,7 @@ pub async fn release_all(settler: &Settler, deliveries: Vec<Delivery>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::{Count, Source};
+    use crate::observe::Count;
     use crate::sqs::lease::LeaseKeeper;
     use crate::sqs::scripted::{Made, Scripted, message};
 
@@ -193,13 +193,7 @@ mod tests {
     fn rig() -> Rig {
         let api = Scripted::new();
         let queue = QueueUrl::new("http://sqs/q");
-        let observer = Observer::new(
-            Source {
-                plugin: "p".into(),
-                queue: "q".into(),
-            },
-            None,
-        );
+        let observer = Observer::of_a_test();
         let leases = LeaseKeeper::new(api.clone(), queue.clone(), observer.clone());
         tokio::spawn(Arc::clone(&leases).run());
         let settler = Settler {
