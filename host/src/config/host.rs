@@ -7,7 +7,7 @@ use super::document::{self, Entry, Node};
 use super::layer::{Layer, Reading};
 use super::problem::{Class, Note, Place, Problem};
 use super::value;
-use super::vocabulary::{Setting, nearest};
+use super::vocabulary::{Setting, listed, nearest};
 use crate::limits;
 
 const KEYS: [&str; 4] = ["aws", "plugins", "drain", "defaults"];
@@ -184,8 +184,11 @@ fn unknown(entry: &Entry, keys: &[&str]) -> Box<Problem> {
     let message = if Setting::of(&entry.key).is_some_and(|setting| setting.host_wide) {
         "it is a setting of mounts; write it under [defaults]".to_owned()
     } else {
-        let nearest = nearest(&entry.key, keys.iter().copied());
-        format!("nothing has this name here; the nearest is `{nearest}`")
+        let guess = match nearest(&entry.key, keys.iter().copied()) {
+            Some(near) => format!("the nearest is `{near}`"),
+            None => format!("the known names are {}", listed(keys.iter().copied())),
+        };
+        format!("nothing has this name here; {guess}")
     };
     wrong(entry, message)
 }
@@ -245,13 +248,21 @@ mod tests {
         for (line, what) in [
             ("plugin = 'x'", "nearest is `plugins`"),
             ("[awz]", "nearest is `aws`"),
+            (
+                "log = 'debug'",
+                "the known names are aws, plugins, drain, defaults",
+            ),
             ("wait = '5s'", "under [defaults]"),
             ("aws = 'x'", "write [aws]"),
             ("plugins = ' '", "empty"),
             ("plugins = ['a']", "an array"),
             ("drain = 25", "write 25s"),
-            ("drain = '13h'", "0s to 12h"),
+            ("drain = '13h'", "too long (allowed: 0s to 12h)"),
             ("aws.endpoint = 'x'", "nearest is `endpoint_url`"),
+            (
+                "aws.url = 'http://localhost'",
+                "the known names are endpoint_url, region, profile",
+            ),
             ("aws.endpoint_url = 'localhost:4566'", "http://localhost"),
             ("aws.region = 'Ireland'", "eu-west-1"),
             ("defaults.queue = 'orders'", "the plugin's mount file"),

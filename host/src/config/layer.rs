@@ -7,7 +7,7 @@ use super::document::{Entry, Node};
 use super::problem::{Class, Note, Place, Problem};
 use super::queue::QueueRef;
 use super::value::{self, Given, Value};
-use super::vocabulary::{LATER, Name, SETTINGS, Setting, nearest};
+use super::vocabulary::{LATER, Name, SETTINGS, Setting, listed, nearest};
 use crate::limits;
 
 /// What one source sets: a mount table, the common settings of a mount file, a descriptor, or
@@ -115,8 +115,15 @@ fn known(entry: &Entry, also: &[&str], host_wide: bool) -> Result<&'static Setti
                     .iter()
                     .filter(|setting| !host_wide || setting.host_wide)
                     .map(|setting| setting.key);
-                let nearest = nearest(key, keys.chain(LATER).chain(also.iter().copied()));
-                format!("no setting has this name; the nearest is `{nearest}`")
+                let served = keys.chain(also.iter().copied());
+                let guess = match nearest(key, served.clone().chain(LATER)) {
+                    Some(later) if LATER.contains(&later) => {
+                        format!("the nearest is `{later}`, which this version does not have")
+                    }
+                    Some(near) => format!("the nearest is `{near}`"),
+                    None => format!("the known names are {}", listed(served)),
+                };
+                format!("no setting has this name; {guess}")
             }
         }
     };

@@ -70,10 +70,16 @@ impl Mounts {
         let tables = match mounts.node {
             Node::Tables(tables) => tables,
             other => {
-                let message = format!(
-                    "it takes tables, and this is {}; write [[mount]] over each mount",
-                    other.kind()
-                );
+                let message = match &other {
+                    Node::Table(_) => {
+                        "write [[mount]], with two brackets: a file may have several of them"
+                            .to_owned()
+                    }
+                    other => format!(
+                        "it takes tables, and this is {}; write [[mount]] over each mount",
+                        other.kind()
+                    ),
+                };
                 common.problems.push(
                     Problem::new(Class::Config, message)
                         .setting(MOUNT)

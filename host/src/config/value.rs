@@ -52,7 +52,8 @@ pub(super) fn read(
             whole_seconds,
         } => {
             let given = duration(&text).map_err(refuse)?;
-            within(&given, &least, &most).map_err(|what| refuse(out_of_bounds(setting, what)))?;
+            within(&given, &least, &most)
+                .map_err(|side| refuse(format!("{}; this is {}", side.of_time(), setting.doc)))?;
             Value::Duration(if whole_seconds {
                 round_up(given)
             } else {
@@ -70,8 +71,9 @@ pub(super) fn read(
                 notes.push(Note::new(Level::Warn, message).setting(setting.key, &text, &place));
                 Value::Whole(most)
             } else {
-                within(&given, &least.into(), &most.into())
-                    .map_err(|what| refuse(out_of_bounds(setting, what)))?;
+                within(&given, &least.into(), &most.into()).map_err(|side| {
+                    refuse(format!("{}; this is {}", side.of_number(), setting.doc))
+                })?;
                 // In bounds of two `u64`, so it is one.
                 Value::Whole(given as u64)
             }
@@ -98,18 +100,36 @@ pub(super) fn read(
     Ok(Given { value, text, place })
 }
 
-fn within<T: PartialOrd>(given: &T, least: &T, most: &T) -> Result<(), &'static str> {
-    if given < least {
-        Err("less")
-    } else if given > most {
-        Err("more")
-    } else {
-        Ok(())
+/// On which side of its bounds a value is.
+enum Beyond {
+    Under,
+    Over,
+}
+
+impl Beyond {
+    fn of_time(&self) -> &'static str {
+        match self {
+            Beyond::Under => "too short",
+            Beyond::Over => "too long",
+        }
+    }
+
+    fn of_number(&self) -> &'static str {
+        match self {
+            Beyond::Under => "less than is allowed",
+            Beyond::Over => "more than is allowed",
+        }
     }
 }
 
-fn out_of_bounds(setting: &Setting, what: &str) -> String {
-    format!("{what} than is allowed; this is {}", setting.doc)
+fn within<T: PartialOrd>(given: &T, least: &T, most: &T) -> Result<(), Beyond> {
+    if given < least {
+        Err(Beyond::Under)
+    } else if given > most {
+        Err(Beyond::Over)
+    } else {
+        Ok(())
+    }
 }
 
 /// SQS counts in whole seconds, and less than was asked for could be too little.
@@ -191,8 +211,7 @@ pub(super) fn bounded_duration(
         )
     };
     let given = duration(text).map_err(refuse)?;
-    within(&given, &Duration::ZERO, &most)
-        .map_err(|what| refuse(format!("{what} than is allowed")))?;
+    within(&given, &Duration::ZERO, &most).map_err(|side| refuse(side.of_time().to_owned()))?;
     Ok(given)
 }
 
@@ -286,6 +305,38 @@ mod tests {
             let error = value(Name::Visibility, given).unwrap_err();
             assert!(error.starts_with("InvalidQueue"), "{given}: {error}");
             assert!(error.contains("1s to 12h"), "{given}: {error}");
+        }
+    }
+
+    // SPEC 1.4, 1.11
+    #[test]
+    fn a_length_of_time_out_of_its_bounds_says_on_which_side() {
+        for (name, given, side, allowed) in [
+            (
+                Name::Visibility,
+                "0.9s",
+                "too short",
+                "(allowed: 1s to 12h)",
+            ),
+            (Name::Visibility, "13h", "too long", "(allowed: 1s to 12h)"),
+            (Name::Wait, "21s", "too long", "(allowed: 0s to 20s)"),
+            (
+                Name::Timeout,
+                "0s",
+                "too short",
+                "(allowed: more than 0s, up to 12h)",
+            ),
+            (
+                Name::Timeout,
+                "13h",
+                "too long",
+                "(allowed: more than 0s, up to 12h)",
+            ),
+        ] {
+            let error = value(name, given).unwrap_err();
+            let said = format!("\n  {side}; this is {}", name.setting().doc);
+            assert!(error.contains(&said), "{given}: {error}");
+            assert!(error.ends_with(allowed), "{given}: {error}");
         }
     }
 

@@ -92,6 +92,9 @@ pub struct Setting {
 
 const TWELVE_HOURS: Duration = limits::MAX_VISIBILITY;
 
+/// The least of a length of time that may be as short as it likes, but not nothing.
+const MORE_THAN_NOTHING: Duration = Duration::from_nanos(1);
+
 /// Every setting that this version serves.
 pub static SETTINGS: [Setting; 15] = [
     Setting {
@@ -128,8 +131,8 @@ pub static SETTINGS: [Setting; 15] = [
             whole_seconds: true,
         },
         host_wide: true,
-        doc: "how long a received message stays hidden; for 0 it would be handed out while it is \
-              handled, and SQS hides it for 12 hours at most",
+        doc: "how long a received message stays hidden: at least 1 second, or it would be handed \
+              out again while it is handled, and at most the 12 hours that SQS hides one",
     },
     Setting {
         name: Name::Batch,
@@ -190,7 +193,7 @@ pub static SETTINGS: [Setting; 15] = [
         name: Name::Timeout,
         key: "timeout",
         kind: Kind::Duration {
-            least: Duration::from_nanos(1),
+            least: MORE_THAN_NOTHING,
             // Nothing can be held longer, so more would limit nothing.
             most: TWELVE_HOURS,
             whole_seconds: false,
@@ -287,6 +290,9 @@ impl Kind {
         match self {
             Kind::Queue => "a name, a URL or an ARN of an SQS queue".to_owned(),
             Kind::Region => "a region such as eu-west-1".to_owned(),
+            Kind::Duration { least, most, .. } if *least == MORE_THAN_NOTHING => {
+                format!("more than 0s, up to {}", humantime::format_duration(*most))
+            }
             Kind::Duration { least, most, .. } => format!(
                 "{} to {}",
                 humantime::format_duration(*least),
@@ -299,14 +305,25 @@ impl Kind {
     }
 }
 
-/// The key of `keys` that reads most like `given`.
-pub(super) fn nearest<'a>(given: &str, keys: impl IntoIterator<Item = &'a str>) -> &'a str {
+/// How much alike two names are, from 0 to 1, where the one may have been meant by the other. It
+/// lets a slip of the pen or a longer name through (`awz`, `wait_time_seconds`), and keeps off what
+/// shares a few letters by chance (`log` and `mount`).
+const NEAR: f64 = 0.82;
+
+/// The key of `keys` that reads most like `given`, where one is near it.
+pub(super) fn nearest<'a>(given: &str, keys: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let given = given.to_lowercase();
     // Of two that read alike the first one wins, whatever the order of comparison.
     keys.into_iter()
         .map(|key| (strsim::jaro_winkler(&given, key), key))
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
-        .map_or("", |(_, key)| key)
+        .filter(|(alike, _)| *alike >= NEAR)
+        .map(|(_, key)| key)
+}
+
+/// Names in a row, for one who wrote none of them.
+pub(super) fn listed<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
+    keys.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -337,7 +354,24 @@ mod tests {
             ("max_atempts", "max_attempts"),
         ] {
             let keys = SETTINGS.iter().map(|setting| setting.key).chain(LATER);
-            assert_eq!(nearest(given, keys), key, "{given}");
+            assert_eq!(nearest(given, keys), Some(key), "{given}");
+        }
+    }
+
+    // SPEC 1.12
+    #[test]
+    fn a_key_that_is_like_none_has_no_nearest() {
+        for given in [
+            "log",
+            "dlq",
+            "name",
+            "topic",
+            "concurrency",
+            "max_receive_count",
+            "",
+        ] {
+            let keys = SETTINGS.iter().map(|setting| setting.key).chain(LATER);
+            assert_eq!(nearest(given, keys.chain(["mount"])), None, "{given}");
         }
     }
 

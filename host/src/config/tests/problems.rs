@@ -116,9 +116,18 @@ fn what_cannot_be_read_is_refused_with_its_line_and_what_to_do() {
         ("workers = 0", "1 to 1024"),
         ("prefetch = 'no'", "true or false"),
         ("prefetch = 1", "true or false"),
-        ("timeout = '0s'", "less than is allowed"),
+        ("timeout = '0s'", "too short"),
         ("mounts = 1", "nearest is `mount`"),
-        ("mount = 1", "[[mount]]"),
+        (
+            "log = 'debug'",
+            "the known names are queue, region, wait, visibility",
+        ),
+        ("log = 'debug'", "retry_jitter, mount"),
+        (
+            "max_atempts = 3",
+            "nearest is `max_attempts`, which this version does not have",
+        ),
+        ("mount = 1", "this is a value; write [[mount]]"),
         ("max_attempts = 3", "this version does not have it"),
         ("dead_letter = 'dead'", "this version does not have it"),
         ("settle = 'batched'", "this version does not have it"),
@@ -142,7 +151,10 @@ fn what_cannot_be_read_is_refused_with_its_line_and_what_to_do() {
 fn a_table_that_was_meant_as_a_list_is_told_how_and_read_all_the_same() {
     let problems = refused(single("[mount]\nqueue = 'orders'\nwait = '1h'\n"));
     assert_eq!(problems.len(), 2);
-    assert!(problems[0].contains("[[mount]]"), "{problems:?}");
+    assert!(
+        problems[0].contains("write [[mount]], with two brackets"),
+        "{problems:?}"
+    );
     assert!(problems[1].contains("orders.toml:3"), "{problems:?}");
 }
 
