@@ -19,8 +19,8 @@ macro_rules! export {
 }
 
 /// Exports a [`HandleBatch`](crate::HandleBatch) and its descriptor: the crate becomes a component
-/// that takes what one receive brought as one call. The arguments are those of
-/// [`export!`](crate::export).
+/// that takes what one receive brought as one call, which on a quiet queue is often one message. The
+/// arguments are those of [`export!`](crate::export).
 #[macro_export]
 macro_rules! export_batch {
     ($handler:expr $(,)?) => {

@@ -48,6 +48,7 @@ pub trait Handle<T> {
 /// A handler that takes what one receive brought as one call, each message read as a `T` (see
 /// [`BatchElement`]).
 ///
+/// A batch is 1 to 10 messages. SQS does not wait to fill it, so on a quiet queue it is often one.
 /// Messages that do not decode are not among the batch; they fail on their own. A batch is never
 /// empty: where no message decodes there is no call.
 ///

@@ -47,6 +47,7 @@ pub struct Body<'m>(&'m [u8]);
 /// One element of a batch with all that came with it.
 ///
 /// ```
+/// use std::time::Duration;
 /// use queuelet_guest::{subscriber, Delivery, HandlerOutcome, SqsQueue};
 ///
 /// #[subscriber(SqsQueue::new("payments"))]
@@ -54,7 +55,7 @@ pub struct Body<'m>(&'m [u8]);
 ///     payments
 ///         .iter()
 ///         .map(|payment| match payment.context.receive_count() {
-///             Some(count) if count > 3 => HandlerOutcome::dead_letter("paid by hand"),
+///             Some(count) if count > 3 => HandlerOutcome::retry_after(Duration::from_secs(3600)),
 ///             _ => HandlerOutcome::ack(),
 ///         })
 ///         .collect()

@@ -34,6 +34,9 @@
 //! | `&[T]` or `Vec<T>` | a batch, each body read from JSON |
 //! | `&[Delivery<T>]`, `&[Message]` | a batch, each with its context, or undecoded |
 //!
+//! A batch is what one receive brought: 1 to 10 messages. SQS does not wait to fill it, so on a
+//! quiet queue it is often one message.
+//!
 //! A body that does not decode is a failure of kind decode, with serde's word on where and why. The
 //! handler is not called for it; the other messages of a batch are handed over without it.
 //!

@@ -1,8 +1,10 @@
 //! Log lines with a level and fields.
 //!
-//! What a handler prints becomes log lines too; these keep the level, and the fields stay fields.
-//! The host adds plugin, queue and message id to each. Outside a component, in a handler's own unit
-//! tests, they go to stderr.
+//! What a handler prints becomes log lines too, stdout at level info and stderr at warn; these have
+//! the level and the fields that the handler says. The host logs the fields as one of its own,
+//! `fields`, a JSON object of names and texts. It adds the plugin, the queue and, where the call is
+//! for a single message, the message's id, and cuts long lines at 8 KiB. Outside a component, in a
+//! handler's own unit tests, they go to stderr.
 //!
 //! ```
 //! use queuelet_guest::log;

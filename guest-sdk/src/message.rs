@@ -130,7 +130,8 @@ impl Context {
         self.receive_count
     }
 
-    /// The message group: of a FIFO queue, or the tenant of a fair queue.
+    /// The message group: of a FIFO queue, which this version does not read, or the tenant of a fair
+    /// queue.
     pub fn group_id(&self) -> Option<&str> {
         self.group_id.as_deref()
     }
@@ -155,8 +156,8 @@ impl Context {
         self.first_received_at.and_then(moment)
     }
 
-    /// Every header: the message attributes, and what the host adds (`partition-key`,
-    /// `sqs-receive-count`).
+    /// Every header: the message attributes, and what the host adds (`partition-key`, where the
+    /// message has a group, and `sqs-receive-count`).
     pub fn headers(&self) -> &[Header] {
         &self.headers
     }

@@ -30,13 +30,18 @@ pub enum HandlerOutcome {
     /// It is done: the host deletes it.
     Ack,
     /// It is not wanted: the host deletes it, or leaves it to the dead-letter queue where this
-    /// receive is the last.
+    /// receive is the last that the queue's redrive policy allows.
     Drop,
     /// The host hands it out again, at once.
     Retry,
-    /// The host hands it out again after this long; a fraction of a second is rounded up.
+    /// The host hands it out again after this long; a fraction of a second is rounded up, and what
+    /// goes beyond the 12 h that SQS hides a message is cut off.
     RetryAfter(Duration),
-    /// The handler gives up on it: to the dead-letter queue at once, with this reason.
+    /// The handler gives up on it, with this reason.
+    ///
+    /// The host of this version has no dead-letter queue of its own to send it to. It logs the
+    /// reason and retries the message with back-off, as one whose handler failed, until the queue's
+    /// own redrive policy moves it. Without such a policy it comes back until it expires.
     DeadLetter(String),
     /// The handler failed: the host logs it and hands the message out again with back-off.
     Fail(Failure),
@@ -58,8 +63,8 @@ pub enum FailureKind {
     Error,
     /// The body is not what the handler reads.
     Decode,
-    /// Another kind, as one lower-case word. A host that does not know the word counts it as
-    /// [`FailureKind::Error`].
+    /// Another kind, as one lower-case word. A host that does not know the word, and this version
+    /// knows none, logs it and counts it as [`FailureKind::Error`].
     Other(String),
 }
 
@@ -84,7 +89,8 @@ impl HandlerOutcome {
         Self::RetryAfter(delay)
     }
 
-    /// [`HandlerOutcome::DeadLetter`].
+    /// [`HandlerOutcome::DeadLetter`], which in this version is a retry with back-off until the
+    /// queue's own redrive policy moves the message.
     pub fn dead_letter(reason: impl Into<String>) -> Self {
         Self::DeadLetter(reason.into())
     }

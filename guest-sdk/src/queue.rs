@@ -23,7 +23,8 @@ pub struct SqsQueue {
 }
 
 impl SqsQueue {
-    /// A queue, by name, URL or ARN.
+    /// A queue, by name, URL or ARN. FIFO queues are not read by this version of the host, which
+    /// refuses them.
     pub fn new(queue: impl Into<String>) -> Self {
         Self::default().set("queue", queue)
     }
@@ -34,8 +35,8 @@ impl SqsQueue {
         Self::default()
     }
 
-    /// How long a received message stays hidden: 1 s to 12 h. The host extends it for as long as
-    /// the handler works.
+    /// How long a received message stays hidden: 1 s to 12 h, or else as the queue has it. The host
+    /// extends it for as long as it holds the message, within the 12 h that SQS hides one.
     pub fn visibility(self, length: Duration) -> Self {
         self.set("visibility", duration(length))
     }
@@ -45,7 +46,8 @@ impl SqsQueue {
         self.set("wait", duration(length))
     }
 
-    /// The most messages of one call, for a handler of batches: 1 to 10.
+    /// The most messages of one call, for a handler of batches: 1 to 10. A batch is what one receive
+    /// brought, and SQS does not wait to fill it: on a quiet queue it is often one message.
     pub fn batch(self, messages: u32) -> Self {
         self.set("batch", messages.to_string())
     }
@@ -55,38 +57,39 @@ impl SqsQueue {
         self.set("receive", messages.to_string())
     }
 
-    /// How many calls run at once.
+    /// How many calls run at once: 1 to 1024.
     pub fn workers(self, calls: u32) -> Self {
         self.set("workers", calls.to_string())
     }
 
-    /// Whether a receive may start before there is a free worker for what it brings.
+    /// Whether a receive may start before there is a free worker for what it brings. Where the
+    /// queue's redrive policy allows a message one receive it never does.
     pub fn prefetch(self, on: bool) -> Self {
         self.set("prefetch", on.to_string())
     }
 
-    /// Whether the host creates the queue, and the topic of a reply, where they are missing.
+    /// Whether the host creates the queue, and the queue of replies, where they are missing.
     pub fn create_if_missing(self, on: bool) -> Self {
         self.set("create_if_missing", on.to_string())
     }
 
-    /// The longest that one call may take.
+    /// The longest that one call may take: more than 0, up to 12 h.
     pub fn timeout(self, length: Duration) -> Self {
         self.set("timeout", duration(length))
     }
 
-    /// Where replies go: a queue or a topic, by name, URL or ARN.
+    /// Where replies go: a queue, by name, URL or ARN. FIFO queues and SNS topics are refused.
     pub fn reply(self, destination: impl Into<String>) -> Self {
         self.set("reply", destination)
     }
 
-    /// The delay before the first retry of a message whose handler failed. It doubles with each
-    /// receive.
+    /// The delay before the first retry of a message whose handler failed: up to 12 h. It doubles
+    /// with each receive.
     pub fn retry_delay(self, length: Duration) -> Self {
         self.set("retry_delay", duration(length))
     }
 
-    /// The longest delay before a retry.
+    /// The longest delay before a retry: up to 12 h, and no less than the first.
     pub fn retry_max_delay(self, length: Duration) -> Self {
         self.set("retry_max_delay", duration(length))
     }
@@ -96,25 +99,13 @@ impl SqsQueue {
         self.set("retry_jitter", share.to_string())
     }
 
-    /// How often a message is received before it goes to the dead-letter queue. It takes
-    /// [`dead_letter`] too.
-    ///
-    /// [`dead_letter`]: Self::dead_letter
-    pub fn max_attempts(self, receives: u32) -> Self {
-        self.set("max_attempts", receives.to_string())
-    }
-
-    /// The dead-letter queue. It takes [`max_attempts`](Self::max_attempts) too.
-    pub fn dead_letter(self, queue: impl Into<String>) -> Self {
-        self.set("dead_letter", queue)
-    }
-
-    /// The queue's region.
+    /// The queue's region, where it is named by its name: a URL of AWS or an ARN says its own.
     pub fn region(self, name: impl Into<String>) -> Self {
         self.set("region", name)
     }
 
-    /// Any setting, by its name and spelling in a mount file. The last value of a setting counts.
+    /// Any setting, by its name and spelling in a mount file. The last value of a setting counts. A
+    /// name that the host does not know is an error.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let (name, value) = (name.into(), value.into());
         match self.settings.iter_mut().find(|(known, _)| *known == name) {
@@ -197,10 +188,8 @@ mod tests {
             .retry_delay(Duration::from_secs(1))
             .retry_max_delay(Duration::from_secs(300))
             .retry_jitter(0.5)
-            .max_attempts(5)
-            .dead_letter("orders-dead")
             .region("eu-north-1")
-            .set("settle", "batched");
+            .set("enabled", "false");
         let expected = [
             ("queue", "orders"),
             ("visibility", "30s"),
@@ -215,10 +204,8 @@ mod tests {
             ("retry_delay", "1s"),
             ("retry_max_delay", "300s"),
             ("retry_jitter", "0.5"),
-            ("max_attempts", "5"),
-            ("dead_letter", "orders-dead"),
             ("region", "eu-north-1"),
-            ("settle", "batched"),
+            ("enabled", "false"),
         ];
         assert_eq!(
             named(queue),

@@ -10,7 +10,10 @@ use crate::{Failure, Header, HeaderValue};
 
 /// A message that the host sends before it deletes the one that was handled.
 ///
-/// A handler returns one, or a `Vec` of them, sent in order; an empty `Vec` is an ack.
+/// A handler returns one, or a `Vec` of them, sent in order; an empty `Vec` is an ack. They go to
+/// the queue that the mount, or else the descriptor, names as `reply`. Where none is named, or one
+/// reply cannot be sent, the message is retried with back-off; replies that were sent before that
+/// one are then sent again.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,8 +38,9 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A reply with this body, as it is. SQS has no empty messages, and the host refuses an empty
-    /// body.
+    /// A reply with this body, as it is. SQS has no empty messages and takes text alone: the host
+    /// refuses a body that is empty, is not UTF-8, or has control characters other than tabs and
+    /// line breaks.
     pub fn new(body: impl Into<Vec<u8>>) -> Self {
         Self::of(Ok(body.into()))
     }
@@ -60,7 +64,8 @@ impl Reply {
         }
     }
 
-    /// One header more; SQS takes ten.
+    /// One header more; SQS takes ten. The host leaves out a `partition-key`, so that the headers of
+    /// a message can be handed on: [`group_id`](Self::group_id) sets the group.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<HeaderValue>) -> Self {
         self.headers.push(Header {
             name: name.into(),
@@ -76,26 +81,32 @@ impl Reply {
         self
     }
 
-    /// Where it goes, other than where the subscription's `reply` setting says: a queue or a topic,
-    /// by name, URL or ARN. The subscription must grant it.
+    /// Where it goes: a queue, by name, URL or ARN. FIFO queues and SNS topics are refused.
+    ///
+    /// The subscription must grant it, and in this version the one destination granted is the queue
+    /// of its `reply` setting, spelled as there or by its name. Any other is refused, so that there
+    /// is no need to say it.
     pub fn to(mut self, destination: impl Into<String>) -> Self {
         self.destination = Some(destination.into());
         self
     }
 
-    /// The message group, on a FIFO target or a fair queue.
+    /// The message group: on a standard queue, which is what this version sends to, the tenant that
+    /// a fair queue is fair to.
     pub fn group_id(mut self, id: impl Into<String>) -> Self {
         self.group_id = Some(id.into());
         self
     }
 
-    /// The deduplication id, on a FIFO target alone.
+    /// The deduplication id, which FIFO queues alone have. This version sends to standard queues
+    /// alone, and the host refuses a reply with one.
     pub fn deduplication_id(mut self, id: impl Into<String>) -> Self {
         self.deduplication_id = Some(id.into());
         self
     }
 
-    /// How long SQS keeps it back: up to 15 minutes, rounded up to whole seconds.
+    /// How long SQS keeps it back: up to 15 minutes, rounded up to whole seconds. The host refuses
+    /// more.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self

@@ -71,7 +71,7 @@ impl Attribute {
                     if destination.is_empty() {
                         return Err(Error::new(
                             name.span(),
-                            "reply where? `reply(\"queue or topic\")`, or `reply` alone where the mount says it",
+                            "reply where? `reply(\"queue\")`, or `reply` alone where the mount says it",
                         ));
                     }
                     ReplyTo::Destination(Box::new(destination.parse()?))

@@ -11,11 +11,12 @@ mod signature;
 /// The first argument is the queue: `SqsQueue::new("orders")` with its settings, or `SqsQueue`
 /// alone where the mount names it. After it may stand, in any order:
 ///
-/// - `reply("orders-events")`: what the function returns is sent there. It is whatever serialises,
-///   as JSON, or a `Reply` or `Vec<Reply>`, or a `Result` of one of these. `reply` alone leaves the
-///   target to the mount.
-/// - `batch`: the parameter is a batch. A slice or a `Vec` is one anyway; this is for an alias of
-///   one.
+/// - `reply("orders-events")`: what the function returns is sent to that queue (a name, a URL or an
+///   ARN; FIFO queues and SNS topics are refused), unless the mount names another. It is whatever
+///   serialises, as JSON, or a `Reply` or `Vec<Reply>`, or an `Option` or a `Result` of one of
+///   these. `reply` alone leaves the target to the mount.
+/// - `batch`: the parameter is a batch, which is what one receive brought. A slice or a `Vec` is one
+///   anyway; this is for an alias of one.
 /// - `single`: the parameter is not a batch, though it is a slice or a `Vec`: the body is a JSON
 ///   list.
 ///
