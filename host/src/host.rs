@@ -15,9 +15,9 @@ use crate::config::{
     SqsSubscription, mount_files_without_plugin, resolve,
 };
 use crate::dispatch::{self, Mounted, Shutdown};
-use crate::error::SqsError;
+use crate::error::{CallError, ErrorClass, SqsError};
 use crate::handler::Handler;
-use crate::limits::{OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
+use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Counters, Event, Observer, Source, Tap};
 use crate::plugin::{Guests, LoadError, Plugin, load};
 use crate::sqs::{Connection, OpenQueue, Opening, Publisher, open};
@@ -132,7 +132,7 @@ fn log_note(note: &Note) {
 
 fn mount_file(wasm: &Path) -> Result<Option<MountFile>, LoadError> {
     let path = wasm.with_extension("toml");
-    match std::fs::read_to_string(&path) {
+    match read_text(&path) {
         Ok(text) => Ok(Some(MountFile { path, text })),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(LoadError {
@@ -141,6 +141,14 @@ fn mount_file(wasm: &Path) -> Result<Option<MountFile>, LoadError> {
             digest: None,
         }),
     }
+}
+
+/// Reads a whole file, and no pipe, which might never end.
+fn read_text(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// How a host works, beside what its mounts say.
@@ -250,7 +258,7 @@ impl Host {
             connection,
             create_missing: options.create_missing,
         });
-        let opening = join_all(prepared.iter().map(|p| opener.open(p)));
+        let opening = join_all(prepared.iter().map(|p| opener.first(p)));
         let opened = tokio::select! {
             opened = opening => opened,
             () = shutdown.stop.cancelled() => return Ok(Report::default()),
@@ -356,6 +364,22 @@ impl Opener {
             queue,
             publisher,
             observer: observer.clone(),
+        })
+    }
+
+    /// The first try, which the other subscriptions wait for: so not for long.
+    async fn first(&self, prepared: &Prepared) -> Result<Mounted, Opening> {
+        let tried = tokio::time::timeout(CALL_TIMEOUT, self.open(prepared)).await;
+        tried.unwrap_or_else(|_| {
+            Err(Opening::NotYet(SqsError::Queue {
+                queue: prepared.subscription.queue.to_string(),
+                cause: Arc::new(CallError {
+                    operation: "GetQueueUrl",
+                    class: ErrorClass::Network,
+                    code: None,
+                    message: format!("no answer within {CALL_TIMEOUT:?}"),
+                }),
+            }))
         })
     }
 

@@ -75,7 +75,10 @@ impl Bad {
 async fn a_handler_that_traps_is_retried_with_back_off() {
     let bad = Bad::start("traps", "", &["x"]).await;
     let failure = bad.fails_with("trap").await;
-    assert!(failure.message().contains("unreachable"), "{failure:?}");
+    assert!(
+        failure.message().contains("panicked or aborted"),
+        "{failure:?}"
+    );
 }
 
 // Rules 5.6 and 9.2.
@@ -177,9 +180,11 @@ async fn a_panic_costs_its_own_message_alone_and_is_logged_with_its_place() {
         })
         .await;
     assert_eq!(panics[0].field("level"), "ERROR");
-    for word in ["told to", "panics/src/lib.rs:"] {
-        assert!(panics[0].message().contains(word), "{panics:?}");
-    }
+    assert!(panics[0].message().contains("told to"), "{panics:?}");
+    assert!(
+        panics[0].field("fields").contains("panics/src/lib.rs:"),
+        "{panics:?}"
+    );
     host.logs("a second try", 2, |line| {
         line.field("id") == failure.field("id") && line.message() == "handling"
     })

@@ -72,12 +72,16 @@ async fn one_plugin_serves_the_queues_of_all_its_mounts() {
         local.sqs.emptied(queue).await;
         let seen = host
             .logs("what the guest logs", 1, |line| {
-                line.field("id") == id && line.message().starts_with("seen ")
+                line.field("id") == id && line.message() == "seen"
             })
             .await;
         assert_eq!(seen[0].field("plugin"), "audit");
         assert_eq!(seen[0].field("queue"), queue);
-        assert!(seen[0].message().contains(&format!("queue=\"{queue}\"")));
+        assert!(
+            seen[0]
+                .field("fields")
+                .contains(&format!("\"queue\":\"{queue}\""))
+        );
     }
 }
 
@@ -279,20 +283,23 @@ async fn what_a_guest_prints_and_logs_stands_in_the_hosts_log() {
     let id = local.sqs.send("jobs", "hello").await;
     host.logs_of("jobs", "deleted", 1).await;
     let lines = host.lines(|line| line.field("id") == id);
-    let says = |level: &str, text: &str| {
-        let found = lines
-            .iter()
-            .any(|line| line.field("level") == level && line.message().contains(text));
-        assert!(found, "no {level} line says {text:?}: {lines:#?}");
+    let says_with = |level: &str, text: &str, fields: &str| {
+        let found = lines.iter().any(|line| {
+            line.field("level") == level
+                && line.message().contains(text)
+                && line.field("fields") == fields
+        });
+        assert!(found, "no {level} line says {text:?} {fields}: {lines:#?}");
     };
+    let says = |level: &str, text: &str| says_with(level, text, "");
     says("INFO", "stdout: hello");
     says("WARN", "stderr: hello");
     says("INFO", "one line in two writes");
     says("INFO", "a line without an end");
-    says("DEBUG", "a debug line body=\"hello\"");
-    says("INFO", "an info line");
-    says("WARN", "a warn line");
-    says("ERROR", "an error line body=\"hello\" two=\"2\"");
+    says_with("DEBUG", "a debug line", r#"{"body":"hello"}"#);
+    says_with("INFO", "an info line", r#"{"body":"hello"}"#);
+    says_with("WARN", "a warn line", r#"{"body":"hello"}"#);
+    says_with("ERROR", "an error line", r#"{"body":"hello","two":"2"}"#);
     let unwanted = lines
         .iter()
         .any(|line| line.message().contains("a trace line"));

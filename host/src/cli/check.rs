@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::options::{PluginOptions, guests};
 use super::{ExitAs, Outcome, print_json};
+use crate::config::Level;
 use crate::host::Plugins;
 
 /// Check every plugin and every mount, with no network call.
@@ -16,7 +17,7 @@ use crate::host::Plugins;
 pub(super) struct Check {
     #[command(flatten)]
     plugins: PluginOptions,
-    /// Print one JSON document: ok, plugins, subscriptions, problems, notes
+    /// Print one JSON document: ok, plugins, refused, subscriptions, problems, notes
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +33,8 @@ impl Check {
         } else {
             print(&plugins);
         }
-        Ok(if plugins.has_problems() {
+        let nothing = plugins.resolved.subscriptions.is_empty();
+        Ok(if plugins.has_problems() || nothing {
             ExitCode::from(2)
         } else {
             ExitCode::SUCCESS
@@ -52,7 +54,7 @@ fn document(plugins: &Plugins) -> serde_json::Value {
         .map(|error| json!({"file": error.file, "digest": error.digest, "message": error.reason}))
         .collect();
     json!({
-        "ok": !plugins.has_problems(),
+        "ok": !plugins.has_problems() && !plugins.resolved.subscriptions.is_empty(),
         "plugins": loaded,
         "refused": refused,
         "subscriptions": plugins.resolved.subscriptions,
@@ -72,22 +74,31 @@ fn print(plugins: &Plugins) {
                 in_force.origin.to_string(),
             ]);
         }
-        println!("{} on {}", subscription.plugin, subscription.queue);
-        println!("{table}");
+        say!("{} on {}", subscription.plugin, subscription.queue);
+        say!("{table}");
     }
     for note in &plugins.resolved.notes {
-        println!("{note}");
+        say!("{note}");
     }
     for refused in &plugins.refused {
-        eprintln!("error: {refused}");
+        complain!("error: {refused}");
     }
     for problem in &plugins.resolved.problems {
-        eprintln!("error: {problem}");
+        complain!("error: {problem}");
     }
     let wrong = plugins.refused.len() + plugins.resolved.problems.len();
-    match (wrong, plugins.resolved.subscriptions.len()) {
-        (0, 0) => println!("nothing is mounted: put a .wasm file into the plugins folder"),
-        (0, n) => println!("{n} mounted, nothing wrong"),
-        (n, _) => println!("{n} to mend"),
+    let warnings = plugins
+        .resolved
+        .notes
+        .iter()
+        .filter(|note| note.level == Level::Warn)
+        .count();
+    match (wrong, plugins.resolved.subscriptions.len(), warnings) {
+        (0, 0, _) => {
+            complain!("error: nothing is mounted: put a .wasm file into the plugins folder")
+        }
+        (0, n, 0) => say!("{n} mounted, nothing wrong"),
+        (0, n, warnings) => say!("{n} mounted, nothing wrong, {warnings} to look at"),
+        (n, ..) => say!("{n} to mend"),
     }
 }

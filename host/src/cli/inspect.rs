@@ -14,7 +14,7 @@ use crate::plugin::{Inspection, inspect};
 pub(super) struct Inspect {
     /// The .wasm file
     file: PathBuf,
-    /// Print one JSON document: digest, world, wit, descriptor, imports
+    /// Print one JSON document: name, digest, size, world, wit, descriptor, imports
     #[arg(long)]
     json: bool,
 }
@@ -32,20 +32,21 @@ impl Inspect {
 }
 
 fn print(inspection: &Inspection) {
-    println!("name        {}", inspection.name);
-    println!("sha256      {}", inspection.digest);
-    println!("size        {} KiB", inspection.size.div_ceil(1024));
-    println!("world       {}", inspection.world);
-    println!("contract    {}", inspection.wit);
+    say!("name        {}", inspection.name);
+    say!("sha256      {}", inspection.digest);
+    say!("size        {} KiB", inspection.size.div_ceil(1024));
+    say!("world       {}", inspection.world);
+    say!("contract    {}", inspection.wit);
     for (position, (name, value)) in inspection.descriptor.iter().enumerate() {
         let head = if position == 0 { "descriptor" } else { "" };
-        println!("{head:<11} {name} = {value}");
+        say!("{head:<11} {name} = {value}");
     }
     if inspection.descriptor.is_empty() {
-        println!("descriptor  says nothing; the mount file must name a queue");
+        say!("descriptor  says nothing; the mount file must name a queue");
     }
     for (position, import) in inspection.imports.iter().enumerate() {
         let head = if position == 0 { "imports" } else { "" };
-        println!("{head:<11} {import}");
+        say!("{head:<11} {import}");
     }
+    say!("granted     nothing: no files, no environment, no network, whatever it imports");
 }

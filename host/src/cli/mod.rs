@@ -2,6 +2,22 @@
 //!
 //! Exit codes: 0 fine, 1 failed while running, 2 wrong input.
 
+/// Prints a line on stdout. A reader that has gone (`queuelet check | head -1`) is its own choice.
+macro_rules! say {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($line)*);
+    }};
+}
+
+/// Prints a line on stderr, if anybody reads it.
+macro_rules! complain {
+    ($($line:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($line)*);
+    }};
+}
+
 mod check;
 mod demo;
 mod inspect;
@@ -89,13 +105,16 @@ impl<T, E: Into<anyhow::Error>> ExitAs<T> for Result<T, E> {
 
 /// Runs the command line of this process and answers its exit code.
 pub fn main() -> ExitCode {
-    // A line printed to a closed pipe is the reader's choice, not a fault.
     let cli = Cli::parse();
     let filter = cli.logs.log.as_deref().unwrap_or(cli.command.default_log());
-    if let Err(error) = init_logging(cli.logs.log_format.unwrap_or_default(), filter) {
-        eprintln!("error: --log {filter}: {error}");
-        return ExitCode::from(2);
-    }
+    // Lines are written by a thread of their own, which has its last ones out before we end.
+    let _lines = match init_logging(cli.logs.log_format.unwrap_or_default(), filter) {
+        Ok(lines) => lines,
+        Err(error) => {
+            complain!("error: --log {filter}: {error}");
+            return ExitCode::from(2);
+        }
+    };
     // SQS I/O and timers; guests have threads of their own.
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .thread_name("io")
@@ -104,7 +123,7 @@ pub fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: the I/O threads could not be started: {error}");
+            complain!("error: the I/O threads could not be started: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -114,11 +133,11 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(Failed::Input(error)) => {
-            eprintln!("error: {error:#}");
+            complain!("error: {error:#}");
             ExitCode::from(2)
         }
         Err(Failed::Running(error)) => {
-            eprintln!("error: {error:#}");
+            complain!("error: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -139,9 +158,7 @@ impl Command {
     /// What is logged where nobody says.
     fn default_log(&self) -> &'static str {
         match self {
-            // What the SDK says of each provider of credentials it tried in vain stands in our own
-            // error too, once.
-            Self::Run(_) | Self::Local(_) => "info,aws_config=error",
+            Self::Run(_) | Self::Local(_) => "info",
             // The demo shows what happens by itself.
             Self::Demo(_) => "warn,queuelet=error",
             Self::Check(_) | Self::Inspect(_) | Self::Send(_) => "warn,aws_config=error",

@@ -18,34 +18,54 @@ pub(super) struct AwsOptions {
     /// AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     endpoint_url: Option<String>,
-    /// The region of queues that are named without one
-    #[arg(long, value_name = "REGION", env = "AWS_REGION")]
+    /// The region of queues that are named without one [env: AWS_REGION]
+    #[arg(long, value_name = "REGION")]
     region: Option<String>,
-    /// The profile of the AWS configuration files
-    #[arg(long, value_name = "NAME", env = "AWS_PROFILE")]
+    /// The profile of the AWS configuration files [env: AWS_PROFILE]
+    #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 }
 
 impl AwsOptions {
     /// What flags and environment say, over what the file says. The environment's endpoint of SQS
-    /// alone wins over that of all services, as in every AWS tool.
-    pub(super) fn over(&self, file: &AwsSettings) -> AwsSettings {
-        let pick = |flag: &Option<String>, file: &Option<String>| flag.clone().or(file.clone());
-        let of_environment = || {
-            ["AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL"]
-                .iter()
-                .find_map(|name| std::env::var(name).ok().filter(|url| !url.is_empty()))
+    /// alone wins over that of all services, as in every AWS tool; an empty variable says nothing.
+    pub(super) fn over(&self, file: &AwsSettings) -> Result<AwsSettings, Failed> {
+        let endpoint = match &self.endpoint_url {
+            Some(flag) => Some(("--endpoint-url", flag.clone())),
+            None => ["AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL"]
+                .into_iter()
+                .find_map(|name| Some((name, of_environment(name)?))),
         };
-        AwsSettings {
-            endpoint_url: self
-                .endpoint_url
-                .clone()
-                .or_else(of_environment)
-                .or(file.endpoint_url.clone()),
-            region: pick(&self.region, &file.region),
-            profile: pick(&self.profile, &file.profile),
-        }
+        let region = match &self.region {
+            Some(flag) => Some(("--region", flag.clone())),
+            None => of_environment("AWS_REGION").map(|region| ("AWS_REGION", region)),
+        };
+        let profile = self
+            .profile
+            .clone()
+            .or_else(|| of_environment("AWS_PROFILE"));
+        Ok(AwsSettings {
+            endpoint_url: parsed(endpoint, AwsSettings::parse_endpoint)?
+                .or_else(|| file.endpoint_url.clone()),
+            region: parsed(region, AwsSettings::parse_region)?.or_else(|| file.region.clone()),
+            profile: profile.or_else(|| file.profile.clone()),
+        })
     }
+}
+
+fn of_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn parsed(
+    given: Option<(&str, String)>,
+    parse: impl Fn(&str) -> Result<String, String>,
+) -> Result<Option<String>, Failed> {
+    given
+        .map(|(name, text)| {
+            parse(&text).map_err(|wrong| Failed::Input(anyhow!("{name} {text:?}: {wrong}")))
+        })
+        .transpose()
 }
 
 /// Where the plugins and the configuration are.
@@ -80,6 +100,16 @@ impl PluginOptions {
 /// The configuration of `file`, or of the working directory's own, or none.
 pub(super) fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
     let own = Path::new(CONFIG_FILE);
+    // A pipe would keep us waiting for its writer.
+    if let Some(path) = file.or(own.exists().then_some(own))
+        && path.exists()
+        && !path.is_file()
+    {
+        return Err(Failed::Input(anyhow!(
+            "{}: it is not a file",
+            path.display()
+        )));
+    }
     match file {
         Some(file) => HostConfig::load(file),
         None if own.exists() => HostConfig::load(own),
@@ -92,11 +122,6 @@ pub(super) fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
 fn all(problems: &[Problem]) -> anyhow::Error {
     let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
     anyhow!("{}", lines.join("\n"))
-}
-
-/// A duration of the command line, as in a mount file: `25s`, `1m 30s`.
-pub(super) fn duration(text: &str) -> Result<std::time::Duration, String> {
-    humantime::parse_duration(text).map_err(|error| format!("{error}; write it as 25s or 1m 30s"))
 }
 
 /// Loads what `or_input` cannot: the guests' engine.

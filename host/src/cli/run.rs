@@ -9,9 +9,10 @@ use anyhow::anyhow;
 use clap::Args;
 use tracing::{error, info, warn};
 
-use super::options::{AwsOptions, PluginOptions, duration, guests};
+use super::options::{AwsOptions, PluginOptions, guests};
 use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
+use crate::config::duration;
 use crate::dispatch::Shutdown;
 use crate::host::{Host, HostOptions, Plugins};
 use crate::sqs::Connection;
@@ -31,6 +32,7 @@ pub(super) struct Run {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "127.0.0.1:0",
+        conflicts_with = "endpoint_url"
     )]
     local: Option<SocketAddr>,
     /// How long handlers may go on after SIGTERM, before they are interrupted
@@ -43,9 +45,13 @@ impl Run {
         let mut signals = Signals::listen().or_running()?;
         let config = self.plugins.config()?;
         let guests = guests()?;
-        let plugins = Plugins::load_folder(&guests, &config, &config.plugins)
-            .await
-            .or_input()?;
+        let plugins = tokio::select! {
+            plugins = Plugins::load_folder(&guests, &config, &config.plugins) => plugins.or_input()?,
+            signal = signals.next() => {
+                info!("{signal}: stopped before anything was started");
+                return Ok(ExitCode::SUCCESS);
+            }
+        };
         plugins.log();
         if plugins.has_problems() {
             return Err(Failed::Input(anyhow!(
@@ -63,7 +69,7 @@ impl Run {
             info!(plugin = plugin.name(), digest = %plugin.digest(), "loaded");
         }
 
-        let settings = self.aws.over(&config.aws);
+        let settings = self.aws.over(&config.aws)?;
         let local = match self.local {
             Some(listen) => Some(local::start(listen).await?),
             None => None,
@@ -85,7 +91,11 @@ impl Run {
         let ended = tokio::select! {
             ended = &mut running => ended,
             signal = signals.next() => {
-                info!("{signal}: no more receives; handlers in flight and open polls have {drain:?}, a second signal ends at once");
+                info!(
+                    "{signal}: no more receives; handlers in flight have {drain:?}, and an open long \
+                     poll ends by itself (SQS could hand messages to one that is cut); a second \
+                     signal ends at once"
+                );
                 shutdown.stop.cancel();
                 if let Some(server) = &local {
                     server.end_polls();
@@ -120,7 +130,7 @@ impl Run {
             );
             return Ok(ExitCode::FAILURE);
         }
-        info!("stopped, nothing left");
+        info!("stopped, nothing held");
         Ok(ExitCode::SUCCESS)
     }
 }

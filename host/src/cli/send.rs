@@ -9,9 +9,9 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::json;
 
-use super::options::{AwsOptions, duration, host_config};
+use super::options::{AwsOptions, host_config};
 use super::{ExitAs, Failed, Outcome, print_json};
-use crate::config::QueueRef;
+use crate::config::{QueueRef, duration};
 use crate::handler::{Header, HeaderValue};
 use crate::limits::MAX_DELAY;
 use crate::sqs::{Connection, Send, SqsApi, resolve};
@@ -33,7 +33,7 @@ pub(super) struct SendMessage {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
     /// How many times to send it
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Print one JSON document: queue, url, message_ids
     #[arg(long)]
@@ -71,8 +71,14 @@ impl SendMessage {
             self.body
         };
 
+        if body.is_empty() {
+            return Err(Failed::Input(anyhow!(
+                "the body is empty, which SQS does not take"
+            )));
+        }
+
         let config = host_config(self.config.as_deref())?;
-        let connection = Connection::open(&self.aws.over(&config.aws)).await;
+        let connection = Connection::open(&self.aws.over(&config.aws)?).await;
         let api = connection.client(queue.region()).or_input()?;
         let endpoint = connection.endpoint();
         let url = resolve(&*api, &queue, false, endpoint.as_deref())
@@ -98,7 +104,7 @@ impl SendMessage {
             }))?;
         } else {
             for id in message_ids {
-                println!("{id}");
+                say!("{id}");
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -107,6 +107,28 @@ impl HostConfig {
 }
 
 impl AwsSettings {
+    /// The URL of an endpoint, wherever it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_endpoint(text: &str) -> Result<String, String> {
+        let rest = text
+            .strip_prefix("http://")
+            .or_else(|| text.strip_prefix("https://"));
+        match rest {
+            Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(text.to_owned()),
+            _ => Err("not the URL of an endpoint; write one such as http://localhost:4566".into()),
+        }
+    }
+
+    /// A region, wherever it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_region(text: &str) -> Result<String, String> {
+        value::region(text)
+    }
+
     fn read(&mut self, entries: Vec<Entry>, problems: &mut Vec<Problem>) {
         for entry in entries {
             let done = match entry.key.as_str() {
@@ -133,17 +155,7 @@ fn drain(entry: &Entry) -> Result<Duration, Box<Problem>> {
 }
 
 fn endpoint(entry: &Entry) -> Result<String, Box<Problem>> {
-    let url = text(entry)?;
-    let rest = url
-        .strip_prefix("http://")
-        .or_else(|| url.strip_prefix("https://"));
-    match rest {
-        Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(url.to_owned()),
-        _ => Err(wrong(
-            entry,
-            "not the URL of an endpoint; write one such as http://localhost:4566".to_owned(),
-        )),
-    }
+    AwsSettings::parse_endpoint(text(entry)?).map_err(|message| wrong(entry, message))
 }
 
 fn text(entry: &Entry) -> Result<&str, Box<Problem>> {

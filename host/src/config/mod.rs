@@ -29,4 +29,5 @@ pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
 pub use resolve::{PluginSettings, Resolved, resolve};
 pub use subscription::{InForce, Origin, RetryPolicy, SqsSubscription};
+pub use value::duration;
 pub use vocabulary::{Kind, Name, SETTINGS, Setting};

@@ -161,7 +161,7 @@ fn whole(text: &str) -> Result<i128, String> {
 }
 
 /// Reads a length of time: `2s`, `500ms`, `1m 30s`, `1.2s`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     const FORM: &str = "write it as 2s, 500ms or 1m 30s";
     let text = text.trim();
     // humantime takes a lone 0, and reads over a space inside a number: `1 30s` would be 130 s.

@@ -63,7 +63,8 @@ pub fn settlement(
     }
 }
 
-fn is_last(receive_count: Option<u32>, max_receive_count: Option<u32>) -> bool {
+/// Whether SQS will not hand the message out again: the next receive would be one too many.
+pub(super) fn is_last(receive_count: Option<u32>, max_receive_count: Option<u32>) -> bool {
     match (receive_count, max_receive_count) {
         (Some(count), Some(max)) => count >= max,
         _ => false,

@@ -28,6 +28,14 @@ pub struct Shutdown {
     pub deadline: CancellationToken,
 }
 
+impl Shutdown {
+    /// A moment after the deadline: the calls that release what it interrupted have had their time.
+    async fn over(&self) {
+        self.deadline.cancelled().await;
+        tokio::time::sleep(LAST_CALLS).await;
+    }
+}
+
 /// A mount with everything it needs to run.
 pub struct Mounted {
     /// Its settings.
@@ -47,7 +55,8 @@ pub struct Mounted {
 /// How a subscription ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// How many messages were in handlers or settlements that the drain deadline interrupted.
+    /// How many messages the drain deadline interrupted in handlers or settlements, or could not be
+    /// released.
     pub left: usize,
 }
 
@@ -138,10 +147,14 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     shutdown.stop.cancelled().await;
     // The channel closes when the pump has ended, which is when an open poll has.
     while let Some(deliveries) = feed.rest().await {
-        let released = release_all(&settler, deliveries);
-        let _ = tokio::time::timeout(LAST_CALLS, released).await;
+        let unreleased = tokio::select! {
+            unreleased = release_all(&settler, &deliveries) => unreleased,
+            () = shutdown.over() => deliveries.len(),
+        };
+        left.fetch_add(unreleased, Relaxed);
     }
     while tasks.join_next().await.is_some() {}
+    observer.emit(None, Event::Ended);
     Ended {
         left: left.load(Relaxed),
     }
@@ -165,17 +178,8 @@ fn slots(subscription: &SqsSubscription, kind: HandlerKind, state: &QueueState) 
 async fn reread(api: Arc<dyn SqsApi>, url: QueueUrl, state: Arc<QueueState>, observer: Observer) {
     loop {
         tokio::time::sleep(ATTRIBUTES_REREAD).await;
-        let Ok(attributes) = api.queue_attributes(&url).await else {
-            continue;
-        };
-        state.set_max_receive_count(attributes.max_receive_count);
-        let old = state.visibility();
-        match attributes.visibility {
-            Some(new) if new != old && !new.is_zero() => {
-                state.set_visibility(new);
-                observer.emit(None, Event::VisibilityChanged { old, new });
-            }
-            _ => {}
+        if let Ok(attributes) = api.queue_attributes(&url).await {
+            state.take(&attributes, &observer);
         }
     }
 }

@@ -246,6 +246,33 @@ async fn a_reply_that_cannot_be_sent_keeps_the_message() {
     );
 }
 
+// Rule 5.5: what went out before a refusal would go out again with each retry.
+#[tokio::test(start_paused = true)]
+async fn no_reply_is_sent_where_a_later_one_cannot_be() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Single, SECOND, |_| Ok(replies(&["one", ""])));
+    api.will_receive(batch(&["a"]));
+    let mut subscription = subscription(1);
+    subscription.reply = Some("events".parse::<QueueRef>().unwrap());
+    play(&api, &handler, subscription, SECOND * 5).await;
+    assert_eq!(api.made(), [Made::Visibility("handle of a".into(), SECOND)]);
+}
+
+// Rule 4.4.
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_lease_ended_while_it_waited_is_not_handled() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Single, SECOND * 10, |_| Ok(Outcome::Ack));
+    api.will_receive(batch(&["a", "b"]));
+    for _ in 0..100 {
+        api.will_fail_to_change_visibility(ErrorClass::Network);
+    }
+    let mut subscription = subscription(1);
+    subscription.visibility = Some(SECOND * 2);
+    play(&api, &handler, subscription, SECOND * 30).await;
+    assert_eq!(handler.begun(), ["a"]);
+}
+
 fn replies(bodies: &[&'static str]) -> Outcome {
     Outcome::Reply(
         bodies

@@ -1,17 +1,17 @@
 //! A worker: takes messages, calls the handler, settles what it answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::feed::Feed;
-use super::outcome::{Settlement, answers_for, judge, retry_delay, settlement};
+use super::outcome::{Settlement, answers_for, is_last, judge, retry_delay, settlement};
 use super::subscription::Shutdown;
 use crate::config::SqsSubscription;
-use crate::handler::{Answer, Call, Handler, HandlerKind};
+use crate::handler::{Answer, Call, Handler, HandlerKind, SqsMessage};
 use crate::limits::LAST_CALLS;
 use crate::observe::{Event, Observer};
 use crate::sqs::{Delivery, Publisher, QueueState, Settled, Settler, release_all};
@@ -44,31 +44,49 @@ impl Worker {
         }
     }
 
-    async fn work(&self, deliveries: Vec<Delivery>) {
-        let answers = tokio::select! {
-            answers = self.call(&deliveries) => answers,
+    async fn work(&self, mut deliveries: Vec<Delivery>) {
+        // Rule 4.4: what may be with another consumer by now is not handled here too.
+        deliveries.retain(|delivery| {
+            let over = delivery.lease.is_over();
+            if over {
+                self.observer
+                    .emit(delivery.message.id.as_ref(), Event::NotBegun);
+            }
+            !over
+        });
+        if deliveries.is_empty() {
+            return;
+        }
+        let decided = tokio::select! {
+            decided = self.call(&deliveries) => decided,
             () = self.shutdown.deadline.cancelled() => {
-                self.interrupted(deliveries).await;
+                for delivery in &deliveries {
+                    self.observer
+                        .emit(delivery.message.id.as_ref(), Event::Interrupted);
+                }
+                self.give_back(deliveries).await;
                 return;
             }
         };
-        let settling = join_all(
-            deliveries
-                .iter()
-                .zip(&answers)
-                .map(|(delivery, answer)| self.settle(delivery, answer)),
-        );
+        let done: Vec<_> = deliveries.iter().map(|_| AtomicBool::new(false)).collect();
+        let settling = join_all(deliveries.iter().zip(decided).zip(&done).map(
+            async |((delivery, decided), done)| {
+                self.settle(delivery, decided).await;
+                done.store(true, Relaxed);
+            },
+        ));
         tokio::select! {
-            _ = settling => {}
+            _ = settling => return,
             // Settlements that are still tried when the deadline has passed get a last moment.
-            () = self.shutdown.past_deadline() => {
-                self.left.fetch_add(deliveries.len(), Relaxed);
-            }
+            () = self.shutdown.past_deadline() => {}
         }
+        let mut done = done.into_iter();
+        deliveries.retain(|_| !done.next().is_some_and(AtomicBool::into_inner));
+        self.give_back(deliveries).await;
     }
 
-    /// Calls the handler and answers one answer per message.
-    async fn call(&self, deliveries: &[Delivery]) -> Vec<Answer> {
+    /// Calls the handler and decides what becomes of each message.
+    async fn call(&self, deliveries: &[Delivery]) -> Vec<Settlement> {
         for delivery in deliveries {
             let message = &delivery.message;
             self.observer.emit(
@@ -96,34 +114,47 @@ impl Worker {
             }
         };
         let took = begun.elapsed();
-        let has_target = self.publisher.is_some();
         deliveries
             .iter()
             .zip(answers)
-            .map(|(delivery, answer)| {
-                let answer = judge(answer, has_target);
-                let id = delivery.message.id.as_ref();
-                self.observer.emit(
-                    id,
-                    Event::Handled {
-                        answer: &answer,
-                        took,
-                    },
-                );
-                answer
-            })
+            .map(|(delivery, answer)| self.decide(&delivery.message, answer, took))
             .collect()
     }
 
-    async fn settle(&self, delivery: &Delivery, answer: &Answer) -> Settled {
-        let message = &delivery.message;
+    fn decide(&self, message: &SqsMessage, answer: Answer, took: Duration) -> Settlement {
+        let answer = judge(answer, self.publisher.is_some());
+        let (count, max) = (message.receive_count, self.state.max_receive_count());
         let decided = settlement(
-            answer,
-            message.receive_count,
-            self.state.max_receive_count(),
+            &answer,
+            count,
+            max,
             &self.subscription.retry,
             rand::random(),
         );
+        let id = message.id.as_ref();
+        self.observer.emit(
+            id,
+            Event::Handled {
+                answer: &answer,
+                took,
+                receive_count: count,
+                again_after: match decided {
+                    Settlement::PutBack(delay) => Some(delay),
+                    _ => None,
+                },
+            },
+        );
+        if answer.is_err()
+            && let Some(max_receive_count) = max
+            && is_last(count, max)
+        {
+            self.observer.emit(id, Event::GivenUp { max_receive_count });
+        }
+        decided
+    }
+
+    async fn settle(&self, delivery: &Delivery, decided: Settlement) -> Settled {
+        let message = &delivery.message;
         match decided {
             Settlement::Delete => self.settler.delete(delivery).await,
             Settlement::PutBack(delay) => self.settler.put_back(delivery, delay).await,
@@ -152,13 +183,10 @@ impl Worker {
         }
     }
 
-    async fn interrupted(&self, deliveries: Vec<Delivery>) {
+    /// Releases what the drain deadline found unfinished.
+    async fn give_back(&self, deliveries: Vec<Delivery>) {
         self.left.fetch_add(deliveries.len(), Relaxed);
-        for delivery in &deliveries {
-            self.observer
-                .emit(delivery.message.id.as_ref(), Event::Interrupted);
-        }
-        let released = release_all(&self.settler, deliveries);
+        let released = release_all(&self.settler, &deliveries);
         // Not released in time, they come back when their visibility lapses.
         let _ = tokio::time::timeout(LAST_CALLS, released).await;
     }

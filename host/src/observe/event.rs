@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tracing::{debug, error, info, warn};
 
-use super::metrics::{Count, Counters};
+use super::metrics::{Count, Counters, Snapshot};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::handler::{Answer, MessageId, Outcome};
 
@@ -75,6 +75,17 @@ pub enum Event<'a> {
         answer: &'a Answer,
         /// How long it took.
         took: Duration,
+        /// How often the message has been received.
+        receive_count: Option<u32>,
+        /// After how long it is handed out again, where it is.
+        again_after: Option<Duration>,
+    },
+    /// A message's lease ended before a handler was free: it is not handled here.
+    NotBegun,
+    /// A failed message has no receive left: SQS moves it to the dead-letter queue.
+    GivenUp {
+        /// How many receives the queue's redrive policy allows.
+        max_receive_count: u32,
     },
     /// A reply was sent.
     ReplySent {
@@ -112,7 +123,7 @@ pub enum Event<'a> {
         /// Why.
         error: &'a CallError,
     },
-    /// Messages were released without a handling.
+    /// Messages that no handler finished were released.
     Released {
         /// How many.
         messages: usize,
@@ -143,6 +154,8 @@ pub enum Event<'a> {
         /// What it is.
         new: Duration,
     },
+    /// The subscription has ended.
+    Ended,
     /// A task of the host panicked and is started again.
     Panicked {
         /// Which.
@@ -223,10 +236,13 @@ impl Observer {
             | Event::NoHandle
             | Event::ReceiveRecovered
             | Event::Handling { .. }
+            | Event::GivenUp { .. }
+            | Event::NotBegun
             | Event::PutBack { .. }
             | Event::DelayShortened { .. }
             | Event::SettleRetried { .. }
-            | Event::VisibilityChanged { .. } => {}
+            | Event::VisibilityChanged { .. }
+            | Event::Ended => {}
         }
     }
 
@@ -256,7 +272,7 @@ impl Observer {
             Event::NotReady { error } => {
                 line!(
                     warn,
-                    "not ready, tried again: {error}{}",
+                    "not ready; tried until it is: {error}{}",
                     advice(error.class())
                 )
             }
@@ -275,7 +291,7 @@ impl Observer {
             } => line!(
                 warn,
                 ?pause,
-                "receive failed, tried again: {error}{}",
+                "receive failed; tried until it works: {error}{}",
                 advice(Some(error.class))
             ),
             Event::ReceiveFailed {
@@ -297,21 +313,34 @@ impl Observer {
             Event::Handled {
                 answer: Ok(outcome),
                 took,
-            } => {
-                line!(debug, id, ?took, outcome = name(outcome), "handled")
-            }
+                ..
+            } => line!(debug, id, ?took, outcome = name(outcome), "handled"),
             Event::Handled {
                 answer: Err(failure),
                 took,
+                receive_count,
+                again_after,
             } => line!(
                 warn,
                 id,
-                ?took,
                 reason = failure.reason.as_str(),
-                "handler failed, the message is retried: {}",
-                failure.message
+                receive_count = receive_count.unwrap_or(0),
+                again_after = ?again_after.unwrap_or_default(),
+                ?took,
+                "handler failed: {failure}"
             ),
-            Event::ReplySent { target } => line!(debug, id, target, "reply sent"),
+            Event::NotBegun => line!(
+                warn,
+                id,
+                "the lease ended before a handler was free, so the message is not handled here"
+            ),
+            Event::GivenUp { max_receive_count } => line!(
+                warn,
+                id,
+                max_receive_count,
+                "that was the message's last receive: SQS moves it to the dead-letter queue"
+            ),
+            Event::ReplySent { target } => line!(debug, id, to = target, "reply sent"),
             Event::ReplyFailed { error } => {
                 line!(
                     warn,
@@ -335,7 +364,7 @@ impl Observer {
                 id,
                 "not settled; the message comes back when its visibility lapses: {error}"
             ),
-            Event::Released { messages } => line!(info, messages, "released unhandled"),
+            Event::Released { messages } => line!(info, messages, "released"),
             Event::Interrupted => {
                 line!(
                     warn,
@@ -367,6 +396,16 @@ impl Observer {
                     ?new,
                     "the queue's visibility timeout has changed"
                 )
+            }
+            Event::Ended => {
+                let Snapshot {
+                    received,
+                    handled,
+                    deleted,
+                    replied,
+                    failed,
+                } = self.counters.snapshot();
+                line!(info, received, handled, deleted, replied, failed, "ended");
             }
             Event::Panicked { task, message } => {
                 line!(

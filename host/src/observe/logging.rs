@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -16,21 +17,74 @@ pub enum LogFormat {
     Json,
 }
 
-/// Sends log lines to stderr from now on. `filter` is in the syntax of tracing's `EnvFilter`:
-/// `info`, `queuelet=debug,warn`.
+/// A `--log` that says nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// A single word that is no level.
+    #[error("no level is called {0:?}; write off, error, warn, info, debug or trace")]
+    NoLevel(String),
+    /// Directives that do not parse.
+    #[error("{0}")]
+    Directives(#[from] ParseError),
+}
+
+/// The filter that `text` means. A level alone is queuelet's own, with no more than warnings of the
+/// libraries it stands on; anything else is in the syntax of tracing's `EnvFilter`.
+fn filter(text: &str) -> Result<EnvFilter, FilterError> {
+    let single = !text.contains(['=', ',', '[']);
+    let directives = match text.parse::<LevelFilter>() {
+        Ok(level) if level > LevelFilter::WARN => {
+            // What the SDK says of each provider of credentials it tried in vain stands in our own
+            // error too, once.
+            format!("warn,aws_config=error,queuelet={level}")
+        }
+        Err(_) if single => return Err(FilterError::NoLevel(text.to_owned())),
+        _ => text.to_owned(),
+    };
+    Ok(EnvFilter::builder().parse(directives)?)
+}
+
+/// Sends log lines to stderr from now on. `text` is a level (`debug`), or filters as
+/// `queuelet=debug,warn`. What has not been written when the answer is dropped is written then.
+///
+/// The host never waits for whoever reads its log: a thread of its own writes the lines, those that
+/// it cannot keep up with are lost, and so are those that cannot be written.
 ///
 /// # Errors
-/// Where `filter` does not parse.
-pub fn init_logging(format: LogFormat, filter: &str) -> Result<(), ParseError> {
-    let filter = EnvFilter::builder().parse(filter)?;
+/// Where `text` is neither.
+pub fn init_logging(format: LogFormat, text: &str) -> Result<WorkerGuard, FilterError> {
+    let filter = filter(text)?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let lines = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(writer)
         .with_env_filter(filter)
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     // Only the first call in a process counts: a library's user may have set up its own.
     let _ = match format {
         LogFormat::Text => lines.with_target(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
-    Ok(())
+    Ok(guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_alone_is_queuelets_own() {
+        let filter = filter("debug").unwrap().to_string();
+        for directive in ["queuelet=debug", "warn"] {
+            assert!(filter.contains(directive), "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_not_taken_for_a_crate() {
+        let error = filter("loud").unwrap_err();
+        assert!(error.to_string().contains("info"), "{error}");
+        assert!(filter("queuelet=loud").is_err());
+        assert!(filter("queuelet=debug,hyper=off").is_ok());
+    }
 }

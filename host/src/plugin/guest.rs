@@ -1,5 +1,6 @@
 //! What a store holds: the guest's limits, its WASI, and whom its host calls speak of.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -11,7 +12,7 @@ use super::bindings::single::queuelet::handler::{context, log};
 use super::engine::Guests;
 use super::output::{Printed, Stream};
 use crate::handler::{Failure, Reason};
-use crate::limits::GUEST_MEMORY;
+use crate::limits::{GUEST_LINE, GUEST_MEMORY};
 
 /// What a call is about, for log lines and for `context`.
 #[derive(Debug)]
@@ -135,28 +136,13 @@ pub(super) fn failure(error: &wasmtime::Error) -> Failure {
         return Failure::new(Reason::Memory, full.to_string());
     }
     let what = match error.downcast_ref::<wasmtime::Trap>() {
+        Some(wasmtime::Trap::UnreachableCodeReached) => {
+            "it panicked or aborted; what it said of that is logged before this".to_owned()
+        }
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };
-    match error.downcast_ref::<wasmtime::WasmBacktrace>() {
-        Some(frames) => Failure::new(Reason::Trap, format!("{what}{}", place(frames))),
-        None => Failure::new(Reason::Trap, what),
-    }
-}
-
-/// Where a guest trapped, as far as its names say.
-fn place(frames: &wasmtime::WasmBacktrace) -> String {
-    let names: Vec<_> = frames
-        .frames()
-        .iter()
-        .filter_map(|frame| frame.func_name())
-        .take(3)
-        .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        format!(" (in {})", names.join(", called by "))
-    }
+    Failure::new(Reason::Trap, what)
 }
 
 impl WasiView for Guest {
@@ -198,16 +184,18 @@ impl log::Host for Guest {
             message: id,
         } = &*self.subject;
         let id = id.as_deref().unwrap_or("-");
+        let message = on_one_line(capped(&message));
         // The names of tracing's fields are fixed at compile time; a guest's are not.
-        let fields = fields
-            .iter()
-            .map(|field| format!(" {}={:?}", field.name, field.value))
-            .collect::<String>();
-        let message = capped(&message);
-        let fields = capped(&fields);
+        let fields = fields_as_json(&fields);
+        let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
         macro_rules! line {
             ($level:ident) => {
-                tracing::$level!(plugin = %plugin, digest = %digest, queue = %queue, id, "{message}{fields}")
+                match &fields {
+                    Some(fields) => {
+                        tracing::$level!(plugin, digest, queue, id, %fields, "{message}")
+                    }
+                    None => tracing::$level!(plugin, digest, queue, id, "{message}"),
+                }
             };
         }
         match level {
@@ -220,7 +208,38 @@ impl log::Host for Guest {
     }
 }
 
+/// The fields as one JSON object, each value cut so that all are about a log line; none where there
+/// are none.
+fn fields_as_json(fields: &[log::Field]) -> Option<String> {
+    let share = GUEST_LINE.checked_div(fields.len())?;
+    let object: serde_json::Map<_, _> = fields
+        .iter()
+        .map(|field| {
+            let value = &field.value[..field.value.floor_char_boundary(share)];
+            (field.name.clone(), value.into())
+        })
+        .collect();
+    Some(serde_json::Value::Object(object).to_string())
+}
+
+/// `text` with its control characters escaped: a handler that logs what it was sent must not let
+/// the sender write log lines.
+pub(super) fn on_one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c.is_control() && c != '\t') {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if c.is_control() && c != '\t' {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
+}
+
 /// No more of `text` than a log line may have (rule 9.4).
 fn capped(text: &str) -> &str {
-    &text[..text.floor_char_boundary(crate::limits::GUEST_LINE)]
+    &text[..text.floor_char_boundary(GUEST_LINE)]
 }

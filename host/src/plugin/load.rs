@@ -155,11 +155,12 @@ fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
     let ty = component.component_type();
     let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name))
         .map_err(|reason| fail(Some(digest), reason))?;
-    let name = file
-        .file_stem()
-        .map_or("-".into(), |stem| stem.to_string_lossy());
+    let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else {
+        let reason = "its name is not UTF-8 text, and it is named by it everywhere: rename it";
+        return Err(fail(Some(digest), reason.into()));
+    };
     Ok(Compiled {
-        name: name.as_ref().into(),
+        name: name.into(),
         digest,
         component,
         exported,

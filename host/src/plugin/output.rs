@@ -9,7 +9,7 @@ use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use super::guest::Subject;
+use super::guest::{Subject, on_one_line};
 use crate::limits::GUEST_LINE;
 
 /// Which of the two streams.
@@ -85,22 +85,28 @@ impl Printed {
     }
 
     fn log(&self, text: &str, cut: usize) {
+        let text = on_one_line(text);
         let Subject {
             plugin,
             digest,
             queue,
             message,
         } = &*self.subject;
+        let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
         let id = message.as_deref().unwrap_or("-");
         match (self.stream, cut) {
             (Stream::Stdout, 0) => {
-                tracing::info!(plugin = %plugin, digest = %digest, queue = %queue, id, "stdout: {text}");
+                tracing::info!(plugin, digest, queue, id, "stdout: {text}");
             }
             (Stream::Stderr, 0) => {
-                tracing::warn!(plugin = %plugin, digest = %digest, queue = %queue, id, "stderr: {text}");
+                tracing::warn!(plugin, digest, queue, id, "stderr: {text}");
             }
             (stream, cut) => {
-                tracing::warn!(plugin = %plugin, digest = %digest, queue = %queue, id, cut, "{stream:?}: {text} […]");
+                let stream = match stream {
+                    Stream::Stdout => "stdout",
+                    Stream::Stderr => "stderr",
+                };
+                tracing::warn!(plugin, digest, queue, id, cut, "{stream}: {text} […]");
             }
         }
     }

@@ -3,20 +3,21 @@
 use std::error::Error;
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use crate::error::{CallError, ErrorClass};
 
 /// Turns an SDK error into the host's own.
-pub(super) fn call_error<E, R>(operation: &'static str, error: SdkError<E, R>) -> CallError
+pub(super) fn call_error<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> CallError
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
-    R: std::fmt::Debug + Send + Sync + 'static,
 {
+    let status = error.raw_response().map(|answer| answer.status().as_u16());
     let (class, code, message) = match &error {
         SdkError::ServiceError(service) => {
             let (code, message) = (service.err().code(), service.err().message().unwrap_or(""));
             (
-                class_of_code(code.unwrap_or(""), message),
+                class_of(code.unwrap_or(""), message, status),
                 code.map(str::to_owned),
                 match code {
                     Some(code) => format!("{code}: {message}"),
@@ -24,12 +25,17 @@ where
                 },
             )
         }
-        // A request that could not even be built, most often for want of credentials or region.
+        // No answer: for want of credentials or region, which a person mends, or of a network.
         SdkError::ConstructionFailure(_) => (ErrorClass::Denied, None, chain(&error)),
-        SdkError::DispatchFailure(failure) if failure.is_other() || failure.is_user() => {
+        SdkError::DispatchFailure(_) if chain(&error).contains("credentials") => {
             (ErrorClass::Denied, None, chain(&error))
         }
-        _ => (ErrorClass::Network, None, chain(&error)),
+        // An answer that is not SQS's: a proxy's page, a broken server.
+        _ => (class_of("", "", status), None, chain(&error)),
+    };
+    let message = match (status, &code) {
+        (Some(status), None) => format!("HTTP status {status}: {message}"),
+        _ => message,
     };
     CallError {
         operation,
@@ -39,7 +45,23 @@ where
     }
 }
 
-/// The class of a code of SQS's, in the spellings of its JSON protocol and of its old one.
+/// The class of an answer: by its code, else by its HTTP status.
+fn class_of(code: &str, message: &str, status: Option<u16>) -> ErrorClass {
+    match (class_of_code(code, message), status) {
+        (ErrorClass::Refused, Some(status)) => match status {
+            401 | 403 => ErrorClass::Denied,
+            429 => ErrorClass::Throttled,
+            500.. => ErrorClass::Network,
+            _ if code.is_empty() => ErrorClass::Network,
+            _ => ErrorClass::Refused,
+        },
+        (ErrorClass::Refused, None) if code.is_empty() => ErrorClass::Network,
+        (class, _) => class,
+    }
+}
+
+/// The class of a code of SQS's, in the spellings of its JSON protocol and of its old one. A code
+/// that is not known is refused for good.
 pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
     let short = code.rsplit(['.', '#']).next().unwrap_or(code);
     match short {
@@ -74,8 +96,6 @@ pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
         | "KmsThrottled"
         | "OverLimit" => ErrorClass::Throttled,
         "InternalError" | "InternalFailure" | "ServiceUnavailable" => ErrorClass::Network,
-        // No code at all is an answer that is not SQS's: a proxy's page, a broken server.
-        "" => ErrorClass::Network,
         _ => ErrorClass::Refused,
     }
 }
@@ -97,7 +117,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
         }
         cause = next.source();
     }
-    line
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -132,5 +152,22 @@ mod tests {
             ),
             ErrorClass::Refused
         );
+    }
+
+    // Rule 2.4: what a proxy answers has no code of SQS's.
+    #[test]
+    fn an_answer_without_a_code_is_told_by_its_status() {
+        for (code, status, want) in [
+            ("", Some(403), ErrorClass::Denied),
+            ("", Some(429), ErrorClass::Throttled),
+            ("", Some(502), ErrorClass::Network),
+            ("", Some(200), ErrorClass::Network),
+            ("", None, ErrorClass::Network),
+            ("SomethingNew", Some(503), ErrorClass::Network),
+            ("SomethingNew", Some(400), ErrorClass::Refused),
+            ("QueueDoesNotExist", Some(400), ErrorClass::Missing),
+        ] {
+            assert_eq!(class_of(code, "", status), want, "{code} {status:?}");
+        }
     }
 }

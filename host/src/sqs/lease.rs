@@ -196,6 +196,11 @@ impl Lease {
         expires.unwrap_or_else(Instant::now)
     }
 
+    /// Whether the message may have been handed to another consumer already.
+    pub fn is_over(&self) -> bool {
+        self.expires() <= Instant::now()
+    }
+
     /// The end of the twelve hours that SQS hides the message at most.
     pub fn window_end(&self) -> Instant {
         let end = self.keeper.leases().window_end(self.id);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::api::{QueueAttributes, QueueUrl, SqsApi};
 use crate::config::{Class, Problem, QueueRef, SqsSubscription};
 use crate::error::{CallError, ErrorClass, SqsError};
+use crate::observe::{Event, Observer};
 
 /// What the host knows of an open queue, and may read again while it runs.
 #[derive(Debug)]
@@ -50,6 +51,21 @@ impl QueueState {
     pub fn set_max_receive_count(&self, count: Option<u32>) {
         self.max_receive_count
             .store(count.unwrap_or(0).into(), Relaxed);
+    }
+}
+
+impl QueueState {
+    /// Takes what was read again. A visibility of 0 is not taken: it would end every lease.
+    pub fn take(&self, attributes: &QueueAttributes, observer: &Observer) {
+        self.set_max_receive_count(attributes.max_receive_count);
+        let old = self.visibility();
+        match attributes.visibility {
+            Some(new) if new != old && !new.is_zero() => {
+                self.set_visibility(new);
+                observer.emit(None, Event::VisibilityChanged { old, new });
+            }
+            _ => {}
+        }
     }
 }
 

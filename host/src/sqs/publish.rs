@@ -10,7 +10,7 @@ use super::message::PARTITION_KEY;
 use super::open::resolve;
 use crate::config::QueueRef;
 use crate::error::{CallError, ErrorClass, SqsError};
-use crate::handler::Reply;
+use crate::handler::{MessageId, Reply};
 use crate::limits::MAX_DELAY;
 use crate::observe::{Event, Observer};
 
@@ -63,40 +63,43 @@ impl Publisher {
         Ok(cached.insert(url).clone())
     }
 
-    /// Sends one reply.
+    /// Sends the replies of a message in order, up to the first that cannot be sent (rule 5.5). None
+    /// is sent unless all can be, as far as can be told before: what went out before a refusal would
+    /// go out again with each retry.
     ///
     /// # Errors
-    /// Where the target cannot be resolved, SQS does not take the reply, or could not be reached.
-    pub async fn send(&self, reply: Reply) -> Result<(), SqsError> {
-        let url = self.resolve().await?;
-        let send = self.message(url, reply)?;
-        if let Err(error) = self.api.send(send).await {
-            if error.class == ErrorClass::Missing {
-                *self.url.lock().await = None;
-            }
-            return Err(self.error(error));
-        }
-        Ok(())
-    }
-
-    /// Sends the replies of a message in order, up to the first that cannot be sent (rule 5.5).
-    ///
-    /// # Errors
-    /// That of the reply that could not be sent.
+    /// Where the target cannot be resolved, a reply is none that SQS takes, or one could not be sent.
     pub async fn send_all(
         &self,
-        message: Option<&crate::handler::MessageId>,
+        message: Option<&MessageId>,
         replies: Vec<Reply>,
     ) -> Result<(), SqsError> {
-        let target = self.target.name().to_string();
-        for reply in replies {
-            if let Err(error) = self.send(reply).await {
-                self.observer
-                    .emit(message, Event::ReplyFailed { error: &error });
-                return Err(error);
+        let sent = self.try_send_all(message, replies).await;
+        if let Err(error) = &sent {
+            self.observer.emit(message, Event::ReplyFailed { error });
+        }
+        sent
+    }
+
+    async fn try_send_all(
+        &self,
+        message: Option<&MessageId>,
+        replies: Vec<Reply>,
+    ) -> Result<(), SqsError> {
+        let url = self.resolve().await?;
+        let sends: Vec<Send> = replies
+            .into_iter()
+            .map(|reply| self.message(url.clone(), reply))
+            .collect::<Result<_, _>>()?;
+        let target = self.target.name().as_str();
+        for send in sends {
+            if let Err(error) = self.api.send(send).await {
+                if error.class == ErrorClass::Missing {
+                    *self.url.lock().await = None;
+                }
+                return Err(self.error(error));
             }
-            self.observer
-                .emit(message, Event::ReplySent { target: &target });
+            self.observer.emit(message, Event::ReplySent { target });
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::api::{QueueUrl, Receive, Received, SqsApi};
@@ -129,6 +130,7 @@ impl Pump {
                 wait: self.wait,
                 visibility: self.visibility,
             };
+            let begun = Instant::now();
             let received = tokio::select! {
                 biased;
                 received = self.api.receive(receive) => received,
@@ -136,12 +138,18 @@ impl Pump {
             };
             let pause = match received {
                 Ok(messages) => {
-                    if trouble.over() {
+                    if let Some(class) = trouble.over() {
                         self.observer.emit(None, Event::ReceiveRecovered);
+                        if class == ErrorClass::Missing {
+                            self.read_again().await;
+                        }
                     }
                     let deliveries = self.take(messages, slots);
                     if deliveries.is_empty() {
-                        (self.wait < SHORT_WAIT).then(|| empty.next_random())
+                        // A long poll that is not long would be repeated at once, for ever: of a
+                        // server that is stopping, or of messages that cannot be used.
+                        let short = self.wait < SHORT_WAIT || begun.elapsed() < self.wait / 2;
+                        short.then(|| empty.next_random())
                     } else {
                         empty.reset();
                         room.send(deliveries);
@@ -183,6 +191,13 @@ impl Pump {
         let messages = deliveries.len();
         self.observer.emit(None, Event::Received { messages });
         deliveries
+    }
+
+    /// A queue that was missing is another one now, with a visibility of its own (rule 1.5).
+    async fn read_again(&self) {
+        if let Ok(attributes) = self.api.queue_attributes(&self.queue).await {
+            self.state.take(&attributes, &self.observer);
+        }
     }
 
     fn failed(&self, error: &CallError, trouble: &mut Trouble) -> Duration {
@@ -235,9 +250,9 @@ impl Trouble {
         (still, self.backoff.next_random())
     }
 
-    /// A receive succeeded: whether there had been trouble.
-    fn over(&mut self) -> bool {
-        self.class.take().is_some()
+    /// A receive succeeded: what the trouble was, if there had been any.
+    fn over(&mut self) -> Option<ErrorClass> {
+        self.class.take()
     }
 }
 
@@ -327,6 +342,21 @@ mod tests {
                 (12..=36).contains(&receives),
                 "{receives} receives in a minute"
             );
+        })
+        .await;
+    }
+
+    // Rule 2.2: a server that answers a long poll at once is not asked thousands of times.
+    #[tokio::test(start_paused = true)]
+    async fn an_empty_answer_before_its_time_is_followed_by_a_pause_too() {
+        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
+        for _ in 0..1000 {
+            rig.api.will_receive(Vec::new());
+        }
+        rig.beside(async |rig, _| {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let receives = rig.api.receives();
+            assert!((12..=36).contains(&receives), "{receives} in a minute");
         })
         .await;
     }

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::api::{Called, QueueUrl, SqsApi};
 use super::pump::Delivery;
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, doubled};
 use crate::error::{CallError, ErrorClass};
-use crate::handler::{MessageId, ReceiptHandle};
+use crate::handler::ReceiptHandle;
 use crate::limits::{
     CALL_TIMEOUT, MAX_BATCH, SETTLE_BACKOFF, SETTLE_BACKOFF_MAX, SETTLE_REFUSED_MAX,
 };
@@ -86,11 +87,12 @@ impl Settler {
         let id = delivery.message.id.as_ref();
         let mut backoff = Backoff::new(SETTLE_BACKOFF, SETTLE_BACKOFF_MAX);
         let mut refused_until: Option<Instant> = None;
-        loop {
+        for tries in 0.. {
             lease.pause().await;
             let now = Instant::now();
             let left = lease.expires().saturating_duration_since(now);
-            let error = match tokio::time::timeout(attempt(left), call(lease.handle())).await {
+            let error = match tokio::time::timeout(attempt(left, tries), call(lease.handle())).await
+            {
                 Ok(Ok(())) => return Settled::Done,
                 Ok(Err(error)) => error,
                 Err(_) => timed_out(),
@@ -102,7 +104,8 @@ impl Settler {
             let now = Instant::now();
             let over = match error.class {
                 ErrorClass::LostHandle => true,
-                class if class.passes() => now >= lease.expires(),
+                // Once the lease is over nothing is left to protect, and the tries are long.
+                class if class.passes() => now >= lease.expires() && tries >= LONG_TRIES,
                 _ => {
                     let until = *refused_until.get_or_insert(now + left.min(SETTLE_REFUSED_MAX));
                     now + pause >= until
@@ -118,13 +121,19 @@ impl Settler {
             lease.resume();
             tokio::time::sleep(pause).await;
         }
+        unreachable!("the loop ends only by returning")
     }
 }
 
+/// How many tries it takes until one may last as long as any other call.
+const LONG_TRIES: u32 = 4;
+
 /// How long one try may take: inside what is left of the lease, so that it can be extended should
-/// the try hang, but never so short that a slow network cannot answer.
-fn attempt(left: Duration) -> Duration {
-    (left * 3 / 4).clamp(Duration::from_millis(500), CALL_TIMEOUT)
+/// the try hang. But a server may be slower than that allows, so each try may last longer than the
+/// one before, whatever is left.
+fn attempt(left: Duration, tries: u32) -> Duration {
+    let longer = doubled(Duration::from_millis(500), tries, CALL_TIMEOUT);
+    (left * 3 / 4).clamp(longer, CALL_TIMEOUT)
 }
 
 fn timed_out() -> CallError {
@@ -143,36 +152,66 @@ fn fit(delay: Duration, left: Duration) -> Duration {
     Duration::from_secs(whole.min(left.as_secs()))
 }
 
-/// Releases messages that no handler was given: visibility 0, so that they can be received at
-/// once (rule 7.3). What cannot be released comes back when its visibility lapses.
-pub async fn release_all(settler: &Settler, deliveries: Vec<Delivery>) {
-    for chunk in deliveries.chunks(MAX_BATCH.into()) {
-        for delivery in chunk {
-            delivery.lease.pause().await;
-        }
-        let entries: Vec<_> = chunk
+/// Releases messages that no handler finished: visibility 0, so that they can be received at once
+/// (rule 7.3). A passing failure is tried again for as long as the caller waits. Answers how many
+/// could not be released; they come back when their visibility lapses.
+pub async fn release_all(settler: &Settler, deliveries: &[Delivery]) -> usize {
+    let released = deliveries
+        .chunks(MAX_BATCH.into())
+        .map(|chunk| release(settler, chunk));
+    let failed: usize = join_all(released).await.into_iter().sum();
+    let messages = deliveries.len() - failed;
+    if messages > 0 {
+        settler.observer.emit(None, Event::Released { messages });
+    }
+    failed
+}
+
+/// Releases at most ten messages, in one call as far as that works.
+async fn release(settler: &Settler, chunk: &[Delivery]) -> usize {
+    for delivery in chunk {
+        delivery.lease.pause().await;
+    }
+    let mut backoff = Backoff::new(SETTLE_BACKOFF, SETTLE_BACKOFF_MAX);
+    let mut failed = 0;
+    let mut waiting: Vec<&Delivery> = chunk.iter().collect();
+    while !waiting.is_empty() {
+        let entries: Vec<_> = waiting
             .iter()
             .map(|d| (d.lease.handle().clone(), Duration::ZERO))
             .collect();
-        let released = settler
+        let answer = settler
             .api
             .change_visibility_batch(&settler.queue, &entries)
             .await;
-        let results = released.unwrap_or_else(|error| vec![Err(error); chunk.len()]);
-        let mut messages = 0;
-        for (delivery, result) in chunk.iter().zip(results) {
+        let results = answer.unwrap_or_else(|error| vec![Err(error); entries.len()]);
+        let mut again = Vec::new();
+        for (delivery, result) in waiting.into_iter().zip(results) {
+            let id = delivery.message.id.as_ref();
             match result {
-                Ok(()) => messages += 1,
+                // A handle that SQS does not know is of a message that is not held.
+                Ok(()) => {}
+                Err(error) if error.class == ErrorClass::LostHandle => {}
+                Err(error) if error.class.passes() => {
+                    settler
+                        .observer
+                        .emit(id, Event::SettleRetried { error: &error });
+                    again.push(delivery);
+                }
                 Err(error) => {
-                    let id: Option<&MessageId> = delivery.message.id.as_ref();
+                    failed += 1;
                     settler
                         .observer
                         .emit(id, Event::SettleFailed { error: &error });
                 }
             }
         }
-        settler.observer.emit(None, Event::Released { messages });
+        waiting = again;
+        if !waiting.is_empty() {
+            tokio::time::sleep(backoff.next_random()).await;
+        }
     }
+    failed
 }
 
 #[cfg(test)]
@@ -316,7 +355,8 @@ mod tests {
         let held: Vec<_> = (0..12)
             .map(|n| rig.deliver(&n.to_string(), SECOND * 30))
             .collect();
-        release_all(&rig.settler, held).await;
+        assert_eq!(release_all(&rig.settler, &held).await, 0);
+        drop(held);
         let sizes: Vec<_> = rig
             .api
             .made()
@@ -332,5 +372,32 @@ mod tests {
         assert_eq!(sizes, [10, 2]);
         assert_eq!(rig.count(Count::Released), 12);
         assert_eq!(rig.leases.held(), 0);
+    }
+
+    // Rule 7.3: a release that is throttled is tried again.
+    #[tokio::test(start_paused = true)]
+    async fn a_release_that_fails_in_passing_is_tried_again_and_another_is_counted() {
+        let rig = rig();
+        let held = [rig.deliver("a", SECOND * 30)];
+        rig.api
+            .will_fail_to_change_visibility(ErrorClass::Throttled);
+        assert_eq!(release_all(&rig.settler, &held).await, 0);
+        assert_eq!(rig.api.made().len(), 2);
+        rig.api.will_fail_to_change_visibility(ErrorClass::Denied);
+        assert_eq!(release_all(&rig.settler, &held).await, 1);
+        assert_eq!(rig.count(Count::SettleFailed), 1);
+    }
+
+    // Rules 4.4 and 5.1: a server slower than what is left of the lease is given the time.
+    #[test]
+    fn each_try_may_last_longer_than_the_one_before() {
+        let lengths = |left: Duration| -> Vec<_> {
+            (0..6)
+                .map(|tries| attempt(left, tries).as_millis())
+                .collect()
+        };
+        assert_eq!(lengths(SECOND), [750, 1000, 2000, 4000, 5000, 5000]);
+        assert_eq!(lengths(Duration::ZERO), [500, 1000, 2000, 4000, 5000, 5000]);
+        assert_eq!(lengths(SECOND * 60), [5000; 6]);
     }
 }

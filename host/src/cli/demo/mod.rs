@@ -115,9 +115,9 @@ impl Demo {
 
     fn say(&self, line: &str) {
         if self.json {
-            eprintln!("{line}");
+            complain!("{line}");
         } else {
-            println!("{line}");
+            say!("{line}");
         }
     }
 
@@ -136,6 +136,8 @@ impl Demo {
         let connection = Arc::new(Connection::local(&endpoint, &AwsSettings::default()).await);
         let api = connection.client(None)?;
         prepare_redrive(&api).await?;
+        // Before the host starts, so that a receive brings several and a batch is one.
+        let urls = send_all(&api).await?;
 
         let tallies = Tallies::default();
         let options = HostOptions {
@@ -151,7 +153,6 @@ impl Demo {
         }));
         is_ready.await.context("the host did not start")?;
 
-        let urls = send_all(&api).await?;
         let finished = wait(&api, &urls).await;
         shutdown.stop.cancel();
         server.end_polls();
@@ -175,8 +176,8 @@ impl Demo {
                 tally.take(message, event);
             }
             match tally::line(since, source, message, event) {
-                Some(line) if json => eprintln!("{line}"),
-                Some(line) => println!("{line}"),
+                Some(line) if json => complain!("{line}"),
+                Some(line) => say!("{line}"),
                 None => {}
             }
         })
@@ -264,7 +265,10 @@ async fn prepare_redrive(api: &AwsSqs) -> Result<()> {
 async fn send_all(api: &AwsSqs) -> Result<Vec<QueueUrl>> {
     let mut urls = Vec::new();
     for Scene { queue, bodies, .. } in &SCENES {
-        let url = api.queue_url(queue, None).await?;
+        let url = match *queue {
+            queue if queue == REDRIVE.0 => api.queue_url(queue, None).await?,
+            queue => api.create_queue(queue, &[]).await?,
+        };
         for body in *bodies {
             api.send(Send {
                 queue: url.clone(),
@@ -360,8 +364,8 @@ fn print(rows: &[Row], ok: bool) {
         let cells = numbers.map(|number| number.to_string());
         table.add_row(std::iter::once(row.queue.to_owned()).chain(cells));
     }
-    println!("\n{table}");
-    println!(
+    say!("\n{table}");
+    say!(
         "{}",
         if ok {
             "as expected"

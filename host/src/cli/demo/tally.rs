@@ -66,12 +66,14 @@ pub(super) fn line(
         Event::Handled {
             answer: Ok(outcome),
             took,
+            ..
         } => format!("{} after {}", name(outcome), short(*took)),
         Event::Handled {
             answer: Err(failure),
             ..
         } => format!("failed, {failure}"),
         Event::Extended => "lease extended".to_owned(),
+        Event::GivenUp { .. } => "its last receive: to the dead-letter queue".to_owned(),
         Event::ReplySent { target } => format!("reply sent to {target}"),
         Event::Deleted => "deleted".to_owned(),
         Event::PutBack { delay } => format!("put back for {}", short(*delay)),
@@ -124,10 +126,14 @@ mod tests {
     const ACKED: Event<'static> = Event::Handled {
         answer: &Ok(Outcome::Ack),
         took: Duration::ZERO,
+        receive_count: None,
+        again_after: None,
     };
     const RETRIED: Event<'static> = Event::Handled {
         answer: &Ok(Outcome::Retry),
         took: Duration::ZERO,
+        receive_count: None,
+        again_after: None,
     };
     const PUT_BACK: Event<'static> = Event::PutBack {
         delay: Duration::ZERO,
