@@ -83,3 +83,8 @@ pub use reply::{IntoReplies, Reply};
 /// What the macros expand to. It is no part of the API.
 #[doc(hidden)]
 pub mod __private;
+
+/// The handlers that the README shows compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
