@@ -27,11 +27,6 @@ impl ErrorClass {
     pub fn passes(self) -> bool {
         matches!(self, Self::Throttled | Self::Network)
     }
-
-    /// Whether only a person can mend it, so that the wait between tries grows longer.
-    pub fn needs_operator(self) -> bool {
-        matches!(self, Self::Denied | Self::Missing)
-    }
 }
 
 impl fmt::Display for ErrorClass {

@@ -11,8 +11,8 @@ use tracing::{error, info, warn};
 
 use crate::backoff::Backoff;
 use crate::config::{
-    HostConfig, Level, MountFile, Note, PluginSettings, Problem, QueueRef, Resolved,
-    SqsSubscription, mount_files_without_plugin, resolve,
+    HostConfig, Level, MountFile, Note, PluginSettings, QueueRef, Resolved, SqsSubscription,
+    mount_files_without_plugin, resolve,
 };
 use crate::dispatch::{self, Mounted, Shutdown};
 use crate::error::{CallError, ErrorClass, SqsError};
@@ -438,9 +438,4 @@ impl Opener {
             },
         );
     }
-}
-
-/// Problems as the library's errors.
-pub fn errors(problems: Vec<Problem>) -> Vec<SqsError> {
-    problems.into_iter().map(SqsError::from).collect()
 }

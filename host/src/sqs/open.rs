@@ -52,9 +52,7 @@ impl QueueState {
         self.max_receive_count
             .store(count.unwrap_or(0).into(), Relaxed);
     }
-}
 
-impl QueueState {
     /// Takes what was read again. A visibility of 0 is not taken: it would end every lease.
     pub fn take(&self, attributes: &QueueAttributes, observer: &Observer) {
         self.set_max_receive_count(attributes.max_receive_count);

@@ -87,7 +87,8 @@ impl Settler {
         let id = delivery.message.id.as_ref();
         let mut backoff = Backoff::new(SETTLE_BACKOFF, SETTLE_BACKOFF_MAX);
         let mut refused_until: Option<Instant> = None;
-        for tries in 0.. {
+        let mut tries = 0;
+        loop {
             lease.pause().await;
             let now = Instant::now();
             let left = lease.expires().saturating_duration_since(now);
@@ -120,8 +121,8 @@ impl Settler {
                 .emit(id, Event::SettleRetried { error: &error });
             lease.resume();
             tokio::time::sleep(pause).await;
+            tries += 1;
         }
-        unreachable!("the loop ends only by returning")
     }
 }
 
