@@ -9,13 +9,15 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
+use crate::Shutdown;
 use crate::backoff::Backoff;
 use crate::config::{
     HostConfig, Level, MountFile, Note, PluginSettings, QueueRef, Resolved, SqsSubscription,
     mount_files_without_plugin, resolve,
 };
-use crate::dispatch::{self, Mounted, Shutdown};
+use crate::dispatch::{self, Mounted};
 use crate::error::{CallError, ErrorClass, SqsError};
+use crate::file::read_text;
 use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Counters, Event, Observer, Source, Tap};
@@ -141,14 +143,6 @@ fn mount_file(wasm: &Path) -> Result<Option<MountFile>, LoadError> {
             digest: None,
         }),
     }
-}
-
-/// Reads a whole file, and no pipe, which might never end.
-fn read_text(path: &Path) -> std::io::Result<String> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    std::fs::read_to_string(path)
 }
 
 /// How a host works, beside what its mounts say.

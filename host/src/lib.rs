@@ -12,12 +12,16 @@ pub mod cli;
 pub mod config;
 pub mod dispatch;
 pub mod error;
+mod file;
 pub mod handler;
 pub mod host;
 pub mod limits;
 pub mod local;
 pub mod observe;
 pub mod plugin;
+mod shutdown;
 pub mod sqs;
+
+pub use shutdown::Shutdown;
 
 pub use error::{CallError, ErrorClass, SqsError};

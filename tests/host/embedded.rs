@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use queuelet::Shutdown;
 use queuelet::config::{
     AwsSettings, HostConfig, MountFile, PluginSettings, SqsSubscription, resolve,
 };
-use queuelet::dispatch::Shutdown;
 use queuelet::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, Outcome, Reason, SqsMessage,
 };

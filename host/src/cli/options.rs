@@ -100,16 +100,6 @@ impl PluginOptions {
 /// The configuration of `file`, or of the working directory's own, or none.
 pub(super) fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
     let own = Path::new(CONFIG_FILE);
-    // A pipe would keep us waiting for its writer.
-    if let Some(path) = file.or(own.exists().then_some(own))
-        && path.exists()
-        && !path.is_file()
-    {
-        return Err(Failed::Input(anyhow!(
-            "{}: it is not a file",
-            path.display()
-        )));
-    }
     match file {
         Some(file) => HostConfig::load(file),
         None if own.exists() => HostConfig::load(own),
@@ -124,7 +114,7 @@ fn all(problems: &[Problem]) -> anyhow::Error {
     anyhow!("{}", lines.join("\n"))
 }
 
-/// Loads what `or_input` cannot: the guests' engine.
+/// The guests' engine and threads.
 pub(super) fn guests() -> Result<std::sync::Arc<crate::plugin::Guests>, Failed> {
     crate::plugin::Guests::start().or_running()
 }

@@ -12,8 +12,8 @@ use tracing::{error, info, warn};
 use super::options::{AwsOptions, PluginOptions, guests};
 use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
+use crate::Shutdown;
 use crate::config::duration;
-use crate::dispatch::Shutdown;
 use crate::host::{Host, HostOptions, Plugins};
 use crate::sqs::Connection;
 

@@ -12,4 +12,4 @@ mod tests;
 mod worker;
 
 pub use outcome::{Settlement, answers_for, judge, retry_delay, settlement};
-pub use subscription::{Ended, Mounted, Shutdown, run};
+pub use subscription::{Ended, Mounted, run};

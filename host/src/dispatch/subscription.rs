@@ -5,36 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::feed::Feed;
 use super::supervise::supervise;
 use super::worker::Worker;
+use crate::Shutdown;
 use crate::config::SqsSubscription;
 use crate::handler::{Handler, HandlerKind};
-use crate::limits::{ATTRIBUTES_REREAD, LAST_CALLS};
+use crate::limits::ATTRIBUTES_REREAD;
 use crate::observe::{Event, Observer};
 use crate::sqs::{
     LeaseKeeper, OpenQueue, Publisher, Pump, QueueState, QueueUrl, Settler, Slots, SqsApi,
     release_all,
 };
-
-/// The two moments of a stop (rule 7.3).
-#[derive(Clone, Debug, Default)]
-pub struct Shutdown {
-    /// From now on nothing is received and no handler is called.
-    pub stop: CancellationToken,
-    /// From now on handlers are interrupted.
-    pub deadline: CancellationToken,
-}
-
-impl Shutdown {
-    /// A moment after the deadline: the calls that release what it interrupted have had their time.
-    async fn over(&self) {
-        self.deadline.cancelled().await;
-        tokio::time::sleep(LAST_CALLS).await;
-    }
-}
 
 /// A mount with everything it needs to run.
 pub struct Mounted {
@@ -134,7 +117,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         let shutdown = shutdown.clone();
         move || {
             let (pump, intake, shutdown) = (Arc::clone(&pump), intake.clone(), shutdown.clone());
-            async move { pump.run(intake, shutdown.stop, shutdown.deadline).await }
+            async move { pump.run(intake, shutdown).await }
         }
     }));
     for _ in 0..subscription.workers.get() {

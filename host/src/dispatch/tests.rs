@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
+use crate::Shutdown;
 use crate::config::{HostConfig, MountFile, PluginSettings, QueueRef, SqsSubscription, resolve};
 use crate::error::ErrorClass;
 use crate::handler::{

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::feed::Feed;
 use super::outcome::{Settlement, answers_for, is_last, judge, retry_delay, settlement};
-use super::subscription::Shutdown;
+use crate::Shutdown;
 use crate::config::SqsSubscription;
 use crate::handler::{Answer, Call, Handler, HandlerKind, SqsMessage};
 use crate::limits::LAST_CALLS;

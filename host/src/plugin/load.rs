@@ -141,11 +141,7 @@ fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
         reason,
     };
     let unreadable = |error: std::io::Error| fail(None, format!("it cannot be read: {error}"));
-    // A pipe of that name would keep us waiting for its writer.
-    if !std::fs::metadata(file).map_err(unreadable)?.is_file() {
-        return Err(fail(None, "it is not a file".into()));
-    }
-    let content = std::fs::read(file).map_err(unreadable)?;
+    let content = crate::file::read(file).map_err(unreadable)?;
     let digest = Digest::of(&content);
     check_format(&content).map_err(|reason| fail(Some(digest), reason))?;
     let component = Component::new(guests.engine(), &content).map_err(|error| {

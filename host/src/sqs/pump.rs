@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::api::{QueueUrl, Receive, Received, SqsApi};
 use super::lease::{Lease, LeaseKeeper};
 use super::open::QueueState;
+use crate::Shutdown;
 use crate::backoff::Backoff;
 use crate::error::{CallError, ErrorClass};
 use crate::handler::SqsMessage;
 use crate::limits::{
-    EMPTY_PAUSE, EMPTY_PAUSE_MAX, LAST_CALLS, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF,
-    RECEIVE_BACKOFF_MAX, SHORT_WAIT,
+    EMPTY_PAUSE, EMPTY_PAUSE_MAX, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX,
+    SHORT_WAIT,
 };
 use crate::observe::{Event, Observer};
 
@@ -107,9 +107,10 @@ pub struct Pump {
 }
 
 impl Pump {
-    /// Receives until `stop`. A poll that is open then may finish until past `deadline`, and what it
+    /// Receives until the stop. A poll that is open then may finish until past the deadline, and what it
     /// brings goes into the channel like any other, to be released there (rule 7.3).
-    pub async fn run(&self, intake: Intake, stop: CancellationToken, deadline: CancellationToken) {
+    pub async fn run(&self, intake: Intake, shutdown: Shutdown) {
+        let stop = &shutdown.stop;
         let mut trouble = Trouble::new();
         let mut empty = Backoff::new(EMPTY_PAUSE, EMPTY_PAUSE_MAX);
         loop {
@@ -134,7 +135,10 @@ impl Pump {
             let received = tokio::select! {
                 biased;
                 received = self.api.receive(receive) => received,
-                () = past(&deadline) => return,
+                // Not cut at the deadline itself: SQS would hand what handlers release then to the
+                // connection that nobody listens to, and hide it for its whole visibility. A poll
+                // that is still open takes it, and it is released for good.
+                () = shutdown.over() => return,
             };
             let pause = match received {
                 Ok(messages) => {
@@ -214,14 +218,6 @@ impl Pump {
     }
 }
 
-/// The moment in which what handlers held at the deadline has been released. A poll is not cut
-/// before: SQS would hand what was just released to the connection that nobody listens to, and hide
-/// it for its whole visibility. A poll that is still open takes it, and it is released for good.
-async fn past(deadline: &CancellationToken) {
-    deadline.cancelled().await;
-    tokio::time::sleep(LAST_CALLS).await;
-}
-
 /// The state of receives that fail: what is wrong, and how long to wait.
 struct Trouble {
     class: Option<ErrorClass>,
@@ -264,8 +260,7 @@ mod tests {
     struct Rig {
         api: Arc<Scripted>,
         pump: Pump,
-        stop: CancellationToken,
-        deadline: CancellationToken,
+        shutdown: Shutdown,
     }
 
     fn rig(wait: Duration, slots: Slots) -> Rig {
@@ -286,8 +281,7 @@ mod tests {
         Rig {
             api,
             pump,
-            stop: CancellationToken::new(),
-            deadline: CancellationToken::new(),
+            shutdown: Shutdown::default(),
         }
     }
 
@@ -298,9 +292,7 @@ mod tests {
             test: impl AsyncFnOnce(&Rig, &mut mpsc::Receiver<Vec<Delivery>>) -> T,
         ) -> T {
             let (intake, mut channel) = mpsc::channel(1);
-            let run = self
-                .pump
-                .run(intake, self.stop.clone(), self.deadline.clone());
+            let run = self.pump.run(intake, self.shutdown.clone());
             tokio::select! {
                 out = test(&self, &mut channel) => out,
                 () = run => panic!("the pump ended by itself"),
@@ -440,10 +432,10 @@ mod tests {
     async fn a_poll_that_is_open_at_the_stop_may_finish() {
         let rig = rig(Duration::from_secs(20), Slots::Prefetch);
         let (intake, mut channel) = mpsc::channel(1);
-        let run = rig.pump.run(intake, rig.stop.clone(), rig.deadline.clone());
+        let run = rig.pump.run(intake, rig.shutdown.clone());
         let script = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            rig.stop.cancel();
+            rig.shutdown.stop.cancel();
             tokio::time::sleep(Duration::from_secs(1)).await;
             rig.api.will_receive(vec![message("late")]);
         };

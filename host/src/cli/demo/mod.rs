@@ -20,9 +20,9 @@ use self::script::{Expected, MAX_RECEIVES, PLUGINS, REDRIVE, REPLIES, SCENES, Sc
 use self::tally::Tally;
 use super::options::guests;
 use super::{ExitAs, Outcome, print_json};
+use crate::Shutdown;
 use crate::build::build;
 use crate::config::{AwsSettings, HostConfig};
-use crate::dispatch::Shutdown;
 use crate::host::{Host, HostOptions, Plugins};
 use crate::local::LocalServer;
 use crate::observe::Tap;
