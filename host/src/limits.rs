@@ -19,6 +19,8 @@ pub const MIN_VISIBILITY: Duration = Duration::from_secs(1);
 pub const MAX_VISIBILITY: Duration = Duration::from_secs(12 * 60 * 60);
 /// The longest name of a queue, a `.fifo` suffix included.
 pub const MAX_QUEUE_NAME: usize = 80;
+/// The longest name of a topic of SNS, a `.fifo` suffix included.
+pub const MAX_TOPIC_NAME: usize = 256;
 /// The longest delay of a message (`DelaySeconds`).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 

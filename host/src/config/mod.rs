@@ -18,6 +18,7 @@ mod problem;
 mod queue;
 mod resolve;
 mod subscription;
+mod target;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -29,5 +30,6 @@ pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
 pub use resolve::{PluginSettings, Resolved, resolve};
 pub use subscription::{InForce, Origin, RetryPolicy, SqsSubscription};
+pub use target::{TargetRef, TargetRefError, TopicName, TopicRef};
 pub use value::duration;
 pub use vocabulary::{Kind, Name, SETTINGS, Setting};

@@ -127,7 +127,8 @@ pub(in crate::config) fn is_region(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(word)
 }
 
-fn is_account(text: &str) -> bool {
+/// Whether a text has the form of an account's number.
+pub(in crate::config) fn is_account(text: &str) -> bool {
     text.len() == 12 && text.chars().all(|c| c.is_ascii_digit())
 }
 
