@@ -41,5 +41,6 @@ pub fn call() -> Call {
     Call {
         queue: "bench".into(),
         timeout: None,
+        publish: None,
     }
 }

@@ -242,10 +242,37 @@ pub struct Call {
     pub queue: Arc<str>,
     /// How long the handler may take.
     pub timeout: Option<Duration>,
+    /// What the handler publishes with while it runs; none where nobody granted it a destination.
+    pub publish: Option<Arc<dyn Publish>>,
 }
 
 /// The future of a call. Dropping it interrupts the handler.
 pub type Handling<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Publishing while a handler runs (rule 6.6). One object serves one call of a handler.
+pub trait Publish: Send + Sync {
+    /// Sends one message to its destination, or to the `reply` target where it names none. What
+    /// was sent stays sent, whatever becomes of the call.
+    fn publish(&self, message: Reply) -> Handling<Result<MessageId, PublishError>>;
+}
+
+impl fmt::Debug for dyn Publish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Publish")
+    }
+}
+
+/// A message that could not be published while its handler ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct PublishError {
+    /// `not-granted`, `invalid`, or AWS's own code.
+    pub code: String,
+    /// What was wrong, and what to do.
+    pub message: String,
+    /// Whether the same message may go out a little later, with nobody mending anything.
+    pub retry: bool,
+}
 
 /// Something that handles messages: a plugin, or in tests a closure.
 ///

@@ -99,6 +99,7 @@ impl Worker {
         let call = Call {
             queue: Arc::clone(&self.observer.source().queue),
             timeout: self.subscription.timeout,
+            publish: None,
         };
         let begun = Instant::now();
         let answers = match (self.handler.kind(), deliveries) {
