@@ -1,8 +1,9 @@
 //! One connection: HTTP requests in, calls answered.
 
 use super::engine::message::MessageId;
-use super::protocol::{CONTENT_TYPE, Call, Fault};
+use super::protocol::{self, CONTENT_TYPE, Fault};
 use super::server::Shared;
+use super::sns;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
@@ -20,6 +21,11 @@ use tokio::net::TcpStream;
 
 /// The largest request. A message of 1 MiB can take several times that in JSON, with its escapes.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
+
+/// The content type of a request to SNS.
+const FORM: &str = "application/x-www-form-urlencoded";
+/// The content type of SNS's replies.
+const XML: &str = "text/xml";
 
 static TARGET: HeaderName = HeaderName::from_static("x-amz-target");
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
@@ -52,33 +58,20 @@ async fn respond(
     shared: &Shared,
     peer: &Peer,
 ) -> Response<Full<Bytes>> {
-    let answer = match read(request).await {
-        Ok((headers, body)) => {
-            let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-            let call = Call {
-                hub: &shared.hub,
-                counter: &shared.counter,
-                host: text(&HOST).unwrap_or(&shared.authority),
-                target: text(&TARGET),
-                body: &body,
-            };
-            call.answer(|| peer.is_there()).await
-        }
-        Err(fault) => Err(fault),
+    let Answer {
+        status,
+        content_type,
+        query_error,
+        body,
+    } = match read(request).await {
+        Ok((headers, body)) => answer(&headers, &body, shared, peer).await,
+        Err(fault) => Err(fault).into(),
     };
-    let (status, query_error, body) = match answer {
-        Ok(body) => (StatusCode::OK, None, body),
-        Err(fault) => {
-            let status =
-                StatusCode::from_u16(fault.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            let body = fault.body();
-            (status, fault.query_error, body)
-        }
-    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(CONTENT_TYPE));
+    headers.insert(CONTENT_TYPE_HEADER, HeaderValue::from_static(content_type));
     let mut insert = |name: &HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
@@ -92,6 +85,62 @@ async fn respond(
         insert(&QUERY_ERROR, code);
     }
     response
+}
+
+/// What goes back to the client.
+struct Answer {
+    status: u16,
+    content_type: &'static str,
+    query_error: Option<String>,
+    body: Vec<u8>,
+}
+
+/// Hands a request to the service it is for, which its form tells: SQS speaks JSON, SNS sends forms.
+async fn answer(headers: &HeaderMap, body: &[u8], shared: &Shared, peer: &Peer) -> Answer {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(&HOST).unwrap_or(&shared.authority);
+    if text(&CONTENT_TYPE_HEADER).is_some_and(|given| given.starts_with(FORM)) {
+        let call = sns::Call {
+            sns: &shared.sns,
+            hub: &shared.hub,
+            counter: &shared.counter,
+            host,
+            form: body,
+        };
+        let sns::Reply { status, body } = call.answer().await;
+        return Answer {
+            status,
+            content_type: XML,
+            query_error: None,
+            body,
+        };
+    }
+    let call = protocol::Call {
+        hub: &shared.hub,
+        counter: &shared.counter,
+        host,
+        target: text(&TARGET),
+        body,
+    };
+    call.answer(|| peer.is_there()).await.into()
+}
+
+impl From<Result<Vec<u8>, Fault>> for Answer {
+    fn from(outcome: Result<Vec<u8>, Fault>) -> Self {
+        let (status, query_error, body) = match outcome {
+            Ok(body) => (200, None, body),
+            Err(fault) => {
+                let body = fault.body();
+                (fault.status, fault.query_error, body)
+            }
+        };
+        Self {
+            status,
+            content_type: CONTENT_TYPE,
+            query_error,
+            body,
+        }
+    }
 }
 
 async fn read(request: Request<Incoming>) -> Result<(HeaderMap, Bytes), Fault> {

@@ -7,10 +7,10 @@
 //!   taken none.
 
 use super::clock::Clock;
-use super::engine::message::Delivery;
+use super::engine::message::{Delivery, Outgoing, Receipt};
 use super::engine::refusal::{Kind, Refusal};
 use super::engine::time::Time;
-use super::engine::{Engine, QueueId};
+use super::engine::{Engine, QueueId, queue_of_arn};
 use super::line::{Line, Ticket};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -62,6 +62,31 @@ impl Hub {
         let outcome = act(&mut state.engine, now);
         state.wake_touched(now);
         outcome
+    }
+
+    /// The time now, for those who keep things beside the queues.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Puts a message into the queue of this ARN, as SNS does.
+    ///
+    /// # Errors
+    /// `InvalidParameterValue` for what is not a queue's ARN, and whatever the queue refuses.
+    pub(crate) fn deliver(&self, arn: &str, outgoing: &Outgoing) -> Result<Receipt, Refusal> {
+        let name = queue_at(arn)?;
+        self.with(|engine, now| engine.send(now, name, outgoing))
+    }
+
+    /// The `Policy` of the queue of this ARN: whom it lets in.
+    ///
+    /// # Errors
+    /// `InvalidParameterValue` for what is not a queue's ARN, `QueueDoesNotExist`.
+    pub(crate) fn policy(&self, arn: &str) -> Result<Option<String>, Refusal> {
+        let name = queue_at(arn)?;
+        let asked = ["Policy".to_owned()];
+        let mut attributes = self.with(|engine, now| engine.attributes(now, name, &asked))?;
+        Ok(attributes.remove("Policy"))
     }
 
     /// From now on no receive waits: those that do return what there is.
@@ -146,6 +171,10 @@ impl Hub {
         let now = self.clock.now();
         (state, now)
     }
+}
+
+fn queue_at(arn: &str) -> Result<&str, Refusal> {
+    queue_of_arn(arn).ok_or_else(|| Refusal::value("Arn", arn, "It is not the ARN of a queue"))
 }
 
 impl State {

@@ -6,6 +6,7 @@
 //! - `engine`: the queues, as a state machine that is told what time it is;
 //! - `line` and `hub`: the engine under its lock, and the receives that wait;
 //! - `protocol`: AWS JSON 1.0, from bytes to bytes;
+//! - `sns`: the topics, which deliver into queues, and the query protocol they are spoken to in;
 //! - `connection` and `server`: HTTP and the socket.
 //!
 //! Invariants:
@@ -22,6 +23,7 @@ mod hub;
 mod line;
 mod protocol;
 mod server;
+mod sns;
 
 #[cfg(test)]
 mod tests;

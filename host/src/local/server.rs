@@ -3,6 +3,7 @@
 use super::calls::{CallCounts, Counter};
 use super::connection;
 use super::hub::Hub;
+use super::sns::Sns;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct LocalServer {
 pub(crate) struct Shared {
     /// The queues.
     pub(crate) hub: Hub,
+    /// The topics.
+    pub(crate) sns: Sns,
     /// The calls so far.
     pub(crate) counter: Counter,
     /// Set when the server stops.
@@ -58,6 +61,7 @@ impl LocalServer {
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared {
             hub: Hub::new(rand::random()),
+            sns: Sns::default(),
             counter: Counter::default(),
             stop: stop.clone(),
             authority: address.to_string(),

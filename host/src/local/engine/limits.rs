@@ -45,8 +45,8 @@ pub(crate) const NAME_CHARS: usize = 80;
 pub(crate) const MESSAGE_ATTRIBUTES: usize = 10;
 /// Characters of a message attribute's name and of its type.
 pub(crate) const ATTRIBUTE_NAME_CHARS: usize = 256;
-/// Characters of a `MessageGroupId`.
-pub(crate) const GROUP_ID_CHARS: usize = 128;
+/// Characters of a `MessageGroupId`, a `MessageDeduplicationId`, a `ReceiveRequestAttemptId`.
+pub(crate) const SENDERS_ID_CHARS: usize = 128;
 /// Messages of a standard queue that may be received and not yet deleted at a time.
 pub(crate) const IN_FLIGHT: usize = 120_000;
 /// Seconds before a queue may be purged again.

@@ -2,6 +2,7 @@
 
 use super::attribute::{self, Attributes};
 use super::digest;
+use super::handle::Sequence;
 use super::limits;
 use super::refusal::{Kind, Refusal};
 use super::time::Time;
@@ -52,7 +53,7 @@ impl Content {
         })?;
         attribute::check(&attributes)?;
         if let Some(group) = &group {
-            check_group(group)?;
+            check_id("MessageGroupId", group)?;
         }
         Ok(Self {
             body_md5: digest::md5_hex(body.as_bytes()),
@@ -73,14 +74,73 @@ impl Content {
     }
 }
 
-/// Letters, digits and ASCII punctuation, 1 to 128 of them.
-fn check_group(group: &str) -> Result<(), Refusal> {
+/// A message on its way into a queue, whoever sends it.
+#[derive(Clone, Debug)]
+pub(crate) struct Outgoing {
+    /// What the sender wrote.
+    pub(crate) content: Arc<Content>,
+    /// Seconds it is hidden first, if not for as long as the queue says.
+    pub(crate) delay: Option<u32>,
+    /// What a FIFO queue knows a repetition by; a standard queue takes none.
+    pub(crate) deduplication: Option<Arc<str>>,
+}
+
+impl Outgoing {
+    /// A message without a delay of its own.
+    ///
+    /// # Errors
+    /// `InvalidParameterValue` for a deduplication id that SQS would not take.
+    pub(crate) fn new(content: Content, deduplication: Option<String>) -> Result<Self, Refusal> {
+        if let Some(id) = &deduplication {
+            check_id("MessageDeduplicationId", id)?;
+        }
+        Ok(Self {
+            content: Arc::new(content),
+            delay: None,
+            deduplication: deduplication.map(Into::into),
+        })
+    }
+}
+
+/// What a sender is told of its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Receipt {
+    /// The message's id; of a repetition that of the first one.
+    pub(crate) id: MessageId,
+    /// Its place in a FIFO queue.
+    pub(crate) sequence_number: Option<SequenceNumber>,
+}
+
+/// A place in a FIFO queue as clients see it: 20 digits that rise with every message, with gaps, so
+/// that nobody comes to rely on the next one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SequenceNumber(u64);
+
+impl SequenceNumber {
+    /// The smallest number of 20 digits.
+    const FIRST: u64 = 10_000_000_000_000_000_000;
+    const STEP: u64 = 256;
+
+    /// The number of a message by its place.
+    pub(crate) const fn of(sequence: Sequence) -> Self {
+        Self(Self::FIRST.saturating_add(sequence.0.saturating_mul(Self::STEP)))
+    }
+}
+
+impl fmt::Display for SequenceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:020}", self.0)
+    }
+}
+
+/// Letters, digits and ASCII punctuation, 1 to 128 of them: so SQS wants ids that senders make up.
+pub(crate) fn check_id(parameter: &str, id: &str) -> Result<(), Refusal> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b.is_ascii_punctuation();
-    if (1..=limits::GROUP_ID_CHARS).contains(&group.len()) && group.bytes().all(allowed) {
+    if (1..=limits::SENDERS_ID_CHARS).contains(&id.len()) && id.bytes().all(allowed) {
         return Ok(());
     }
     let reason = "Must be 1 to 128 letters, digits and ASCII punctuation";
-    Err(Refusal::value("MessageGroupId", group, reason))
+    Err(Refusal::value(parameter, id, reason))
 }
 
 /// A random UUID, written as such.
@@ -117,6 +177,10 @@ pub(crate) struct Message {
     pub(crate) receives: u32,
     /// When it was received for the first time.
     pub(crate) first_received: Option<Time>,
+    /// What a FIFO queue knows a repetition of it by.
+    pub(crate) deduplication: Option<Arc<str>>,
+    /// Its place, in a FIFO queue.
+    pub(crate) sequence_number: Option<SequenceNumber>,
     /// The ARN of the queue it was moved from as a dead letter.
     pub(crate) dead_letter_source: Option<Arc<str>>,
 }

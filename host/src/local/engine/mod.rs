@@ -20,7 +20,7 @@ pub(crate) mod time;
 #[cfg(test)]
 mod tests;
 
-use message::{Content, Delivery, Message, MessageId};
+use message::{Delivery, Message, MessageId, Outgoing, Receipt};
 use queue::Queue;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -31,6 +31,7 @@ use time::Time;
 
 pub(crate) use catalogue::{AttributeMap, Page};
 pub(crate) use digest::md5_of_attributes;
+pub(crate) use redrive::queue_of_arn;
 
 /// A queue, for as long as it exists: one created later under the same name has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Puts a message into a queue and gives its id. `delay` overrides the queue's own.
+    /// Puts a message into a queue.
     ///
     /// # Errors
     /// `InvalidParameterValue` if it is larger than the queue allows.
@@ -66,11 +67,11 @@ impl Engine {
         &mut self,
         now: Time,
         name: &str,
-        content: Arc<Content>,
-        delay: Option<u32>,
-    ) -> Result<MessageId, Refusal> {
+        outgoing: &Outgoing,
+    ) -> Result<Receipt, Refusal> {
         let id = MessageId::from_random(self.random.random());
         let (queue_id, queue) = self.at(now, name)?;
+        let content = outgoing.content.clone();
         let (size, most) = (content.size(), queue.settings.message_bytes);
         if size > usize::try_from(most).unwrap_or(usize::MAX) {
             let message = format!(
@@ -85,11 +86,16 @@ impl Engine {
             sent: now,
             receives: 0,
             first_received: None,
+            deduplication: outgoing.deduplication.clone(),
+            sequence_number: None,
             dead_letter_source: None,
         };
-        queue.put(now, message, delay.unwrap_or(queue.settings.delay));
+        queue.put(now, message, outgoing.delay.unwrap_or(queue.settings.delay));
         self.touched.push(queue_id);
-        Ok(id)
+        Ok(Receipt {
+            id,
+            sequence_number: None,
+        })
     }
 
     /// Receives up to `most` messages. Those received too often already go to the dead-letter queue

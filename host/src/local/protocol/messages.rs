@@ -5,24 +5,23 @@ use super::input::{self, Batch, Settle, queue_of, ranged};
 use super::output::{BatchReply, Nothing, Sent, SettledEntry};
 use super::select::Selection;
 use super::{Call, Fault, reply};
-use crate::local::engine::message::Content;
+use crate::local::engine::message::{Content, Outgoing};
 use crate::local::engine::refusal::{Kind, Refusal};
 use crate::local::engine::time::Time;
 use crate::local::engine::{Engine, limits};
 use crate::local::hub;
-use std::sync::Arc;
 
 /// `SendMessage`
 pub(crate) fn send(call: &Call<'_>, request: input::Send) -> Result<Vec<u8>, Fault> {
     let name = queue_of(&request)?.to_owned();
     let outgoing = outgoing(request);
-    let (id, content) = call.hub.with(|engine, now| {
+    let (receipt, content) = call.hub.with(|engine, now| {
         engine.find(&name)?;
-        let (content, delay) = outgoing?;
-        let id = engine.send(now, &name, content.clone(), delay)?;
-        Ok::<_, Refusal>((id, content))
+        let outgoing = outgoing?;
+        let receipt = engine.send(now, &name, &outgoing)?;
+        Ok::<_, Refusal>((receipt, outgoing.content))
     })?;
-    reply(&Sent::new(None, id.to_string(), &content))
+    reply(&Sent::new(None, &receipt, &content))
 }
 
 /// `SendMessageBatch`
@@ -37,7 +36,7 @@ pub(crate) fn send_batch(call: &Call<'_>, request: Batch<input::Send>) -> Result
     let size: usize = entries
         .iter()
         .flat_map(|(_, outgoing)| outgoing)
-        .map(|(content, _)| content.size())
+        .map(|outgoing| outgoing.content.size())
         .sum();
     if size > limits::BATCH_BYTES {
         let message = format!(
@@ -46,20 +45,23 @@ pub(crate) fn send_batch(call: &Call<'_>, request: Batch<input::Send>) -> Result
         );
         return Err(Refusal::new(Kind::BatchRequestTooLong, message).into());
     }
-    let ids: Vec<_> = call.hub.with(|engine, now| {
-        let mut send = |outgoing: &Outgoing| match outgoing {
-            Ok((content, delay)) => engine.send(now, &name, content.clone(), *delay),
+    let receipts: Vec<_> = call.hub.with(|engine, now| {
+        let mut send = |outgoing: &Result<Outgoing, Refusal>| match outgoing {
+            Ok(outgoing) => engine.send(now, &name, outgoing),
             Err(refusal) => Err(refusal.clone()),
         };
         entries.iter().map(|(_, outgoing)| send(outgoing)).collect()
     });
-    let outcomes = entries.iter().zip(ids).map(|((id, outgoing), message_id)| {
-        let sent = message_id.and_then(|message_id| {
-            let (content, _) = outgoing.as_ref().map_err(Clone::clone)?;
-            Ok(Sent::new(Some(id), message_id.to_string(), content))
+    let outcomes = entries
+        .iter()
+        .zip(receipts)
+        .map(|((id, outgoing), receipt)| {
+            let sent = receipt.and_then(|receipt| {
+                let outgoing = outgoing.as_ref().map_err(Clone::clone)?;
+                Ok(Sent::new(Some(id), &receipt, &outgoing.content))
+            });
+            (id.as_str(), sent)
         });
-        (id.as_str(), sent)
-    });
     reply(&BatchReply::of(outcomes))
 }
 
@@ -159,20 +161,17 @@ fn visibility(seconds: Option<i64>) -> Result<Option<u32>, Refusal> {
     ranged("VisibilityTimeout", seconds, &limits::VISIBILITY_SECONDS)
 }
 
-/// A message ready for the queue, with its own delay.
-type Outgoing = Result<(Arc<Content>, Option<u32>), Refusal>;
-
-fn outgoing(request: input::Send) -> Outgoing {
+/// A message ready for the queue.
+fn outgoing(request: input::Send) -> Result<Outgoing, Refusal> {
     let delay = input::delay(request.delay_seconds)?;
-    if let Some(id) = request.message_deduplication_id {
-        let reason = "The request include parameter that is not valid for this queue type";
-        return Err(Refusal::value("MessageDeduplicationId", id, reason));
-    }
     let content = Content::new(
         request.message_body.unwrap_or_default(),
         input::attributes(request.message_attributes)?,
         input::trace_header(request.message_system_attributes)?,
         request.message_group_id,
     )?;
-    Ok((Arc::new(content), delay))
+    Ok(Outgoing {
+        delay,
+        ..Outgoing::new(content, request.message_deduplication_id)?
+    })
 }

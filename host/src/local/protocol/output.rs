@@ -1,7 +1,7 @@
 //! Replies as they go on the wire. They borrow from the messages they tell of.
 
 use crate::local::engine::attribute::{Attribute, Data};
-use crate::local::engine::message::Content;
+use crate::local::engine::message::{Content, Receipt};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap;
@@ -38,14 +38,17 @@ pub(crate) struct Sent<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     system_md5: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence_number: Option<String>,
 }
 
 impl<'a> Sent<'a> {
     /// `id` is the batch entry's.
-    pub(crate) fn new(id: Option<&'a str>, message_id: String, content: &'a Content) -> Self {
+    pub(crate) fn new(id: Option<&'a str>, receipt: &Receipt, content: &'a Content) -> Self {
         Self {
             id,
-            message_id,
+            message_id: receipt.id.to_string(),
+            sequence_number: receipt.sequence_number.map(|number| number.to_string()),
             body_md5: &content.body_md5,
             attributes_md5: content.attributes_md5.as_deref(),
             system_md5: content.system_md5.as_deref(),

@@ -161,6 +161,8 @@ fn system_attribute<'a>(message: &'a Message, name: &str) -> Option<Cow<'a, str>
         "AWSTraceHeader" => message.content.trace_header.as_deref().map(Cow::Borrowed),
         "DeadLetterQueueSourceArn" => message.dead_letter_source.as_deref().map(Cow::Borrowed),
         "MessageGroupId" => message.content.group.as_deref().map(Cow::Borrowed),
+        "MessageDeduplicationId" => message.deduplication.as_deref().map(Cow::Borrowed),
+        "SequenceNumber" => Some(Cow::Owned(message.sequence_number?.to_string())),
         _ => None,
     }
 }

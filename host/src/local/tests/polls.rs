@@ -1,5 +1,5 @@
 use crate::local::engine::attribute::Attributes;
-use crate::local::engine::message::{Content, Delivery};
+use crate::local::engine::message::{Content, Delivery, Outgoing};
 use crate::local::engine::refusal::{Kind, Refusal};
 use crate::local::engine::{AttributeMap, limits};
 use crate::local::hub::{Hub, Receive};
@@ -24,7 +24,11 @@ fn create(hub: &Hub, name: &str, attributes: &[(&str, &str)]) {
 
 fn send(hub: &Hub, body: &str, delay: u32) {
     let content = Content::new(body.to_owned(), Attributes::new(), None, None).unwrap();
-    hub.with(|engine, now| engine.send(now, "q", Arc::new(content), Some(delay)))
+    let outgoing = Outgoing {
+        delay: Some(delay),
+        ..Outgoing::new(content, None).unwrap()
+    };
+    hub.with(|engine, now| engine.send(now, "q", &outgoing))
         .unwrap();
 }
 
@@ -231,7 +235,8 @@ async fn a_poll_wakes_when_a_dead_letter_arrives() {
         r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:q","maxReceiveCount":1}"#;
     create(&hub, "source", &[("RedrivePolicy", policy)]);
     let content = Content::new("a".to_owned(), Attributes::new(), None, None).unwrap();
-    hub.with(|engine, now| engine.send(now, "source", Arc::new(content), None))
+    let outgoing = Outgoing::new(content, None).unwrap();
+    hub.with(|engine, now| engine.send(now, "source", &outgoing))
         .unwrap();
     let poll = poll(&hub, 1, 20).await;
     for delivered in [1, 0] {

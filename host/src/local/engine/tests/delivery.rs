@@ -1,8 +1,8 @@
 use super::{World, bodies, content, kind};
 use crate::local::engine::limits;
+use crate::local::engine::message::Outgoing;
 use crate::local::engine::refusal::Kind;
 use crate::local::engine::time::Time;
-use std::sync::Arc;
 
 // SPEC 10.2
 #[test]
@@ -206,8 +206,8 @@ fn a_shorter_retention_holds_for_messages_there_are() {
 fn a_message_larger_than_the_queue_allows_is_refused() {
     let mut world = World::with_queue(&[("MaximumMessageSize", "1024")]);
     let mut send = |bytes: usize| {
-        let content = Arc::new(content(&"x".repeat(bytes)));
-        world.engine.send(world.now, "q", content, None)
+        let outgoing = Outgoing::new(content(&"x".repeat(bytes)), None).unwrap();
+        world.engine.send(world.now, "q", &outgoing)
     };
     assert!(send(1024).is_ok());
     assert_eq!(kind(send(1025)), Kind::InvalidParameterValue);
@@ -216,12 +216,9 @@ fn a_message_larger_than_the_queue_allows_is_refused() {
 #[test]
 fn in_flight_messages_have_a_limit() {
     let mut world = World::with_queue(&[]);
-    let shared = Arc::new(content("x"));
+    let shared = Outgoing::new(content("x"), None).unwrap();
     for _ in 0..limits::IN_FLIGHT + 5 {
-        world
-            .engine
-            .send(world.now, "q", shared.clone(), None)
-            .unwrap();
+        world.engine.send(world.now, "q", &shared).unwrap();
     }
     let mut last = Vec::new();
     for _ in 0..limits::IN_FLIGHT / 10 {

@@ -5,11 +5,10 @@ mod dead_letters;
 mod delivery;
 
 use super::attribute::Attributes;
-use super::message::{Content, Delivery};
+use super::message::{Content, Delivery, Outgoing};
 use super::refusal::{Kind, Refusal};
 use super::time::Time;
 use super::{AttributeMap, Engine};
-use std::sync::Arc;
 
 /// An engine and a clock that moves only when it is told to.
 pub(super) struct World {
@@ -57,8 +56,11 @@ impl World {
     }
 
     pub(super) fn send_delayed(&mut self, name: &str, body: &str, delay: Option<u32>) {
-        let content = Arc::new(content(body));
-        self.engine.send(self.now, name, content, delay).unwrap();
+        let outgoing = Outgoing {
+            delay,
+            ..Outgoing::new(content(body), None).unwrap()
+        };
+        self.engine.send(self.now, name, &outgoing).unwrap();
     }
 
     pub(super) fn receive(&mut self, name: &str, visibility: Option<u32>) -> Vec<Delivery> {
