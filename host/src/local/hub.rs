@@ -13,8 +13,9 @@ use super::engine::time::Time;
 use super::engine::{Engine, QueueId, queue_of_arn};
 use super::line::{Line, Ticket};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,7 @@ struct State {
 }
 
 /// What a receive asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Receive {
     /// At most so many messages.
     pub(crate) most: usize,
@@ -41,6 +42,8 @@ pub(crate) struct Receive {
     pub(crate) visibility: Option<u32>,
     /// Waiting for so many seconds, if not for as long as the queue says.
     pub(crate) wait: Option<u32>,
+    /// What a FIFO queue knows a repetition of this receive by.
+    pub(crate) attempt: Option<Arc<str>>,
 }
 
 impl Hub {
@@ -114,7 +117,10 @@ impl Hub {
             let id = state.engine.find(name)?;
             let wait = wanted.wait.unwrap_or_else(|| state.engine.default_wait(id));
             let waits = wait > 0 && !self.polls_over.is_cancelled();
-            let taken = state.take(now, id, None, name, wanted, waits)?;
+            if let Some(again) = state.take_again(now, name, &wanted)? {
+                return Ok(again);
+            }
+            let taken = state.take(now, id, None, name, &wanted, waits)?;
             if !taken.is_empty() || !waits {
                 return Ok(taken);
             }
@@ -130,7 +136,7 @@ impl Hub {
             if state.engine.find(name)? != place.queue {
                 return Err(Refusal::no_queue(name));
             }
-            let taken = state.take(now, place.queue, Some(place.ticket), name, wanted, !last)?;
+            let taken = state.take(now, place.queue, Some(place.ticket), name, &wanted, !last)?;
             if last || !taken.is_empty() {
                 return Ok(taken);
             }
@@ -185,17 +191,20 @@ impl State {
         id: QueueId,
         ticket: Option<Ticket>,
         name: &str,
-        wanted: Receive,
+        wanted: &Receive,
         waits: bool,
     ) -> Result<Vec<Delivery>, Refusal> {
-        let visible = self.engine.visible(now, id);
+        let takeable = self.engine.takeable(now, id);
         let left = self
             .lines
             .get(&id)
-            .map_or(visible, |line| line.left_for(ticket, visible));
+            .map_or(takeable, |line| line.left_for(ticket, takeable));
+        let attempt = wanted.attempt.as_ref();
         let taken = match left.min(wanted.most) {
             0 => Ok(Vec::new()),
-            most => self.engine.receive(now, name, most, wanted.visibility),
+            most => self
+                .engine
+                .receive(now, name, most, wanted.visibility, attempt),
         };
         self.wake_touched(now);
         match taken {
@@ -204,14 +213,31 @@ impl State {
         }
     }
 
+    /// What this receive was given before, if it is one whose reply was lost.
+    fn take_again(
+        &mut self,
+        now: Time,
+        name: &str,
+        wanted: &Receive,
+    ) -> Result<Option<Vec<Delivery>>, Refusal> {
+        let Some(attempt) = &wanted.attempt else {
+            return Ok(None);
+        };
+        let again = self
+            .engine
+            .receive_again(now, name, wanted.visibility, attempt);
+        self.wake_touched(now);
+        again
+    }
+
     fn wake_touched(&mut self, now: Time) {
         for id in self.engine.take_touched() {
             let Some(line) = self.lines.get(&id) else {
                 continue;
             };
-            let visible = self.engine.visible(now, id);
+            let takeable = self.engine.takeable(now, id);
             if self.engine.exists(id) {
-                line.stir(visible, self.engine.next_wake(id));
+                line.stir(takeable, self.engine.next_wake(id));
             } else {
                 line.wake_head();
             }
@@ -237,7 +263,7 @@ struct Place<'a> {
     hub: &'a Hub,
     queue: QueueId,
     ticket: Ticket,
-    wake: std::sync::Arc<tokio::sync::Notify>,
+    wake: Arc<Notify>,
 }
 
 impl Drop for Place<'_> {

@@ -3,6 +3,7 @@
 use super::queue::{Counts, Queue};
 use super::refusal::{Kind, Refusal};
 use super::settings::{self, Settings};
+use super::tag::{self, Tags};
 use super::time::Time;
 use super::{Engine, QueueId, limits, redrive};
 use rand::RngExt;
@@ -30,18 +31,24 @@ pub(crate) struct Page {
 }
 
 impl Engine {
-    /// Creates a queue, or finds the one there is if it has these attributes.
+    /// Creates a queue, or finds the one there is if it has these attributes. Tags are given to a
+    /// new queue only.
     ///
     /// # Errors
     /// `QueueNameExists` if the queue there is has other attributes; `InvalidParameterValue` for a
-    /// name SQS would not take; `UnsupportedOperation` for a FIFO queue.
+    /// name SQS would not take, which depends on the kind of queue.
     pub(crate) fn create(
         &mut self,
         now: Time,
         name: &str,
         attributes: &AttributeMap,
+        tags: Tags,
     ) -> Result<QueueId, Refusal> {
-        check_name(name)?;
+        let fifo = attributes
+            .get("FifoQueue")
+            .is_some_and(|value| value == "true");
+        check_name(name, fifo)?;
+        tag::check(&tags)?;
         if let Some(&id) = self.names.get(name) {
             let existing = &self.queue(id, name)?.settings;
             let wanted = self.apply(name, existing.clone(), attributes)?;
@@ -53,14 +60,20 @@ impl Engine {
             );
             return Err(Refusal::new(Kind::QueueNameExists, message));
         }
-        let settings = self.apply(name, Settings::default(), attributes)?;
+        let settings = self.apply(name, Settings::of_kind(fifo), attributes)?;
+        let mut queue = Queue::new(now, name.to_owned(), settings, self.random.random());
+        queue.tags = tags;
+        Ok(self.add(queue))
+    }
+
+    /// Takes a queue in under a new id.
+    pub(super) fn add(&mut self, queue: Queue) -> QueueId {
         let id = QueueId(self.next_queue);
         self.next_queue += 1;
-        let tag = self.random.random();
-        self.queues
-            .insert(id, Queue::new(now, name.to_owned(), settings, tag));
-        self.names.insert(name.to_owned(), id);
-        Ok(id)
+        self.names.insert(queue.name.clone(), id);
+        self.queues.insert(id, queue);
+        self.changes += 1;
+        id
     }
 
     /// The queue of this name.
@@ -86,19 +99,19 @@ impl Engine {
 
     /// Names of the queues whose dead letters go to `name`; as [`Engine::list`] otherwise.
     pub(crate) fn dead_letter_sources(&self, name: &str, after: Option<&str>, most: usize) -> Page {
-        let sends_here = |queue: &Queue| {
-            queue
-                .settings
-                .redrive
-                .as_ref()
-                .is_some_and(|policy| policy.target() == name)
+        page(self.sources_of(name), after, most)
+    }
+
+    /// Names of the queues whose dead letters go to `name`.
+    pub(super) fn sources_of(&self, name: &str) -> impl Iterator<Item = &String> {
+        let sends_there = move |queue: &Queue| {
+            let policy = queue.settings.redrive.as_ref();
+            policy.is_some_and(|policy| policy.target() == name)
         };
-        let matching = self
-            .names
+        self.names
             .iter()
-            .filter(|(_, id)| self.queues.get(id).is_some_and(sends_here))
-            .map(|(name, _)| name);
-        page(matching, after, most)
+            .filter(move |(_, id)| self.queues.get(id).is_some_and(sends_there))
+            .map(|(name, _)| name)
     }
 
     /// Deletes a queue and its messages.
@@ -107,11 +120,13 @@ impl Engine {
         self.names.remove(name);
         self.queues.remove(&id);
         self.touched.push(id);
+        self.changes += 1;
         Ok(())
     }
 
     /// Deletes all messages of a queue.
     pub(crate) fn purge(&mut self, now: Time, name: &str) -> Result<(), Refusal> {
+        self.changes += 1;
         self.at(now, name)?.1.purge(now)
     }
 
@@ -157,9 +172,14 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let id = self.find(name)?;
         let settings = self.apply(name, self.queue(id, name)?.settings.clone(), attributes)?;
-        let (_, queue) = self.at(now, name)?;
+        let (id, queue) = self.at(now, name)?;
         queue.settings = settings;
         queue.modified = now;
+        if attributes.contains_key("DelaySeconds") {
+            queue.delay_anew(now);
+        }
+        self.touched.push(id);
+        self.changes += 1;
         Ok(())
     }
 
@@ -177,6 +197,7 @@ impl Engine {
             }
             settings.set(attribute, value)?;
         }
+        settings.check()?;
         if let (Some(policy), Some(given)) = (&settings.redrive, attributes.get("RedrivePolicy")) {
             let invalid = |reason: &str| Err(Refusal::value("RedrivePolicy", given, reason));
             let Some(target) = self
@@ -188,6 +209,9 @@ impl Engine {
             };
             if target.name == name {
                 return invalid("A queue cannot be its own dead-letter queue");
+            }
+            if target.settings.fifo.is_some() != settings.fifo.is_some() {
+                return invalid("The dead-letter queue must be of the same type as its source");
             }
             if target
                 .settings
@@ -230,13 +254,24 @@ fn page<'a>(names: impl Iterator<Item = &'a String>, after: Option<&str>, most: 
     }
 }
 
-fn check_name(name: &str) -> Result<(), Refusal> {
-    if name.ends_with(".fifo") {
-        let message = format!("QueueName {name}: this server has no FIFO queues.");
-        return Err(Refusal::new(Kind::UnsupportedOperation, message));
-    }
+fn check_name(name: &str, fifo: bool) -> Result<(), Refusal> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-    if (1..=limits::NAME_CHARS).contains(&name.len()) && name.bytes().all(allowed) {
+    let has_length = (1..=limits::NAME_CHARS).contains(&name.len());
+    let stem = name.strip_suffix(".fifo");
+    let stem = match (fifo, stem) {
+        (true, Some(stem)) => stem,
+        (true, None) => {
+            let reason = "The name of a FIFO queue ends with .fifo";
+            return Err(Refusal::value("QueueName", name, reason));
+        }
+        (false, Some(_)) => {
+            let reason =
+                "A name that ends with .fifo is for queues whose attribute FifoQueue is true";
+            return Err(Refusal::value("QueueName", name, reason));
+        }
+        (false, None) => name,
+    };
+    if has_length && !stem.is_empty() && stem.bytes().all(allowed) {
         return Ok(());
     }
     let reason = "A queue's name has 1 to 80 letters, digits, hyphens and underscores";

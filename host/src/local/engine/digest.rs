@@ -1,11 +1,18 @@
-//! The MD5 sums SQS gives so that a client can see whether its message arrived whole.
+//! The MD5 sums SQS gives so that a client can see whether its message arrived whole, and the sum it
+//! knows a repeated body by.
 
 use super::attribute::{Attributes, Data};
 use md5::{Digest, Md5};
+use sha2::Sha256;
 
 /// The MD5 of `bytes` in lower-case hex.
 pub(crate) fn md5_hex(bytes: &[u8]) -> String {
     hex(&Md5::digest(bytes))
+}
+
+/// The SHA-256 of `bytes` in lower-case hex: what a FIFO queue knows a body by.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// The MD5 of message attributes: of each, by name in order, the length and bytes of its name, its

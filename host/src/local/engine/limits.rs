@@ -25,6 +25,10 @@ pub(crate) const KMS_REUSE_SECONDS: RangeInclusive<u32> = 60..=86_400;
 pub(crate) const MAX_RECEIVE_COUNT: RangeInclusive<u32> = 1..=1000;
 /// `MaxNumberOfMessages` of one receive.
 pub(crate) const RECEIVE_MESSAGES: RangeInclusive<u32> = 1..=10;
+/// `MaxNumberOfMessagesPerSecond` of a move task.
+pub(crate) const MOVE_RATE: RangeInclusive<u32> = 1..=500;
+/// `MaxResults` of a listing of move tasks.
+pub(crate) const MOVES_LISTED: RangeInclusive<u32> = 1..=10;
 /// `MaxResults` of a listing.
 pub(crate) const PAGE: RangeInclusive<u32> = 1..=1000;
 
@@ -47,7 +51,19 @@ pub(crate) const MESSAGE_ATTRIBUTES: usize = 10;
 pub(crate) const ATTRIBUTE_NAME_CHARS: usize = 256;
 /// Characters of a `MessageGroupId`, a `MessageDeduplicationId`, a `ReceiveRequestAttemptId`.
 pub(crate) const SENDERS_ID_CHARS: usize = 128;
-/// Messages of a standard queue that may be received and not yet deleted at a time.
+/// Actions of one `AddPermission`.
+pub(crate) const PERMISSION_ACTIONS: usize = 7;
+/// Move tasks of a queue that are listed.
+pub(crate) const MOVES_KEPT: usize = 10;
+/// Messages a second of a move task whose starter did not say: AWS goes as fast as it can.
+pub(crate) const MOVES_PER_SECOND: u32 = 100_000;
+/// Characters of a tag's key.
+pub(crate) const TAG_KEY_CHARS: usize = 128;
+/// Characters of a tag's value.
+pub(crate) const TAG_VALUE_CHARS: usize = 256;
+/// Messages of a queue that may be received and not yet deleted at a time.
 pub(crate) const IN_FLIGHT: usize = 120_000;
+/// Seconds in which a FIFO queue knows a repetition, of a send and of a receive.
+pub(crate) const REPETITION_SECONDS: u32 = 300;
 /// Seconds before a queue may be purged again.
 pub(crate) const PURGE_INTERVAL: u64 = 60;

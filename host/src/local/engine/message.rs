@@ -24,8 +24,9 @@ pub(crate) struct Content {
     pub(crate) trace_header: Option<String>,
     /// MD5 of the system attributes in hex, if there are any.
     pub(crate) system_md5: Option<String>,
-    /// On a standard queue the group says whose message it is, for fair queues.
-    pub(crate) group: Option<String>,
+    /// In a FIFO queue what its order is kept within; on a standard queue it says whose message it
+    /// is, for fair queues, and changes nothing here.
+    pub(crate) group: Option<Arc<str>>,
 }
 
 impl Content {
@@ -64,7 +65,7 @@ impl Content {
             body,
             attributes,
             trace_header,
-            group,
+            group: group.map(Into::into),
         })
     }
 

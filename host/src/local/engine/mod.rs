@@ -8,13 +8,20 @@
 pub(crate) mod attribute;
 mod catalogue;
 mod digest;
+mod fifo;
+mod groups;
 mod handle;
 pub(crate) mod limits;
 pub(crate) mod message;
+mod moves;
+mod order;
+mod permission;
 mod queue;
 mod redrive;
 pub(crate) mod refusal;
+mod repetition;
 mod settings;
+mod tag;
 pub(crate) mod time;
 
 #[cfg(test)]
@@ -31,7 +38,9 @@ use time::Time;
 
 pub(crate) use catalogue::{AttributeMap, Page};
 pub(crate) use digest::md5_of_attributes;
-pub(crate) use redrive::queue_of_arn;
+pub(crate) use moves::MoveTask;
+pub(crate) use redrive::{queue_arn, queue_of_arn};
+pub(crate) use tag::Tags;
 
 /// A queue, for as long as it exists: one created later under the same name has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,8 +52,11 @@ pub(crate) struct Engine {
     queues: HashMap<QueueId, Queue>,
     names: BTreeMap<String, QueueId>,
     next_queue: u64,
+    /// Oldest first; of each queue the last few.
+    moves: Vec<MoveTask>,
     random: StdRng,
     touched: Vec<QueueId>,
+    changes: u64,
 }
 
 impl Engine {
@@ -54,15 +66,19 @@ impl Engine {
             queues: HashMap::new(),
             names: BTreeMap::new(),
             next_queue: 0,
+            moves: Vec::new(),
             random: StdRng::seed_from_u64(seed),
             touched: Vec::new(),
+            changes: 0,
         }
     }
 
-    /// Puts a message into a queue.
+    /// Puts a message into a queue. A FIFO queue that was sent it less than five minutes ago already
+    /// answers as it did then, and puts nothing in.
     ///
     /// # Errors
-    /// `InvalidParameterValue` if it is larger than the queue allows.
+    /// `InvalidParameterValue` if it is larger than the queue allows; see [`Queue::check_kind`] for
+    /// the others.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -71,6 +87,7 @@ impl Engine {
     ) -> Result<Receipt, Refusal> {
         let id = MessageId::from_random(self.random.random());
         let (queue_id, queue) = self.at(now, name)?;
+        queue.check_kind(outgoing)?;
         let content = outgoing.content.clone();
         let (size, most) = (content.size(), queue.settings.message_bytes);
         if size > usize::try_from(most).unwrap_or(usize::MAX) {
@@ -80,26 +97,58 @@ impl Engine {
             );
             return Err(Refusal::new(Kind::InvalidParameterValue, message));
         }
+        let repetition = queue.repetition_key(outgoing);
+        if let Some(key) = &repetition
+            && let Some(first) = queue.sent_before(now, key)
+        {
+            return Ok(first);
+        }
         let message = Message {
             id,
             content,
             sent: now,
             receives: 0,
             first_received: None,
-            deduplication: outgoing.deduplication.clone(),
+            deduplication: repetition.as_ref().map(|(_, id)| id.clone()),
             sequence_number: None,
             dead_letter_source: None,
         };
-        queue.put(now, message, outgoing.delay.unwrap_or(queue.settings.delay));
+        let receipt = queue.put(now, message, queue.delay_of(outgoing));
+        if let Some(key) = repetition {
+            queue.repetitions.sent.note(now, key, receipt);
+        }
         self.touched.push(queue_id);
-        Ok(Receipt {
-            id,
-            sequence_number: None,
+        self.changes += 1;
+        Ok(receipt)
+    }
+
+    /// Whether all of a batch have what a FIFO queue wants of every message: SQS refuses the whole
+    /// batch otherwise.
+    ///
+    /// # Errors
+    /// `InvalidParameterValue`, `QueueDoesNotExist`.
+    pub(crate) fn check_batch<'a>(
+        &self,
+        name: &str,
+        batch: impl IntoIterator<Item = &'a Outgoing>,
+    ) -> Result<(), Refusal> {
+        let queue = self.queue(self.find(name)?, name)?;
+        if queue.settings.fifo.is_none() {
+            return Ok(());
+        }
+        batch.into_iter().try_for_each(|outgoing| {
+            let without_delay = Outgoing {
+                delay: None,
+                ..outgoing.clone()
+            };
+            let checked = queue.check_kind(&without_delay);
+            checked.map_err(|refusal| Refusal::new(Kind::InvalidParameterValue, refusal.message))
         })
     }
 
     /// Receives up to `most` messages. Those received too often already go to the dead-letter queue
-    /// on the way, as on AWS, where only the attempt to receive moves them.
+    /// on the way, as on AWS, where only the attempt to receive moves them. A FIFO queue remembers
+    /// what it gave under an `attempt` id, for [`Engine::receive_again`].
     ///
     /// # Errors
     /// `OverLimit`, see [`Queue::receive`].
@@ -109,6 +158,7 @@ impl Engine {
         name: &str,
         most: usize,
         visibility: Option<u32>,
+        attempt: Option<&Arc<str>>,
     ) -> Result<Vec<Delivery>, Refusal> {
         let (id, queue) = self.at(now, name)?;
         let visibility = visibility.unwrap_or(queue.settings.visibility);
@@ -123,8 +173,12 @@ impl Engine {
             .map(|policy| policy.max_receive_count);
         let (_, queue) = self.at(now, name)?;
         let taken = queue.receive(now, most, visibility, dead_after)?;
+        if let Some(attempt) = attempt {
+            queue.note_attempt(now, attempt.clone(), taken.received);
+        }
         if !taken.deliveries.is_empty() {
             self.touched.push(id);
+            self.changes += 1;
         }
         if let (false, Some(target)) = (taken.dead.is_empty(), dead_letters) {
             self.bury(now, taken.dead, &redrive::queue_arn(name), target);
@@ -132,32 +186,51 @@ impl Engine {
         Ok(taken.deliveries)
     }
 
-    /// Moves messages to a dead-letter queue: the same messages, as old as they are.
+    /// What a receive with this attempt id got less than five minutes ago, if it can be given again;
+    /// see [`Queue::receive_again`].
+    pub(crate) fn receive_again(
+        &mut self,
+        now: Time,
+        name: &str,
+        visibility: Option<u32>,
+        attempt: &Arc<str>,
+    ) -> Result<Option<Vec<Delivery>>, Refusal> {
+        let (id, queue) = self.at(now, name)?;
+        let visibility = visibility.unwrap_or(queue.settings.visibility);
+        let again = queue.receive_again(now, attempt, visibility);
+        self.touched.push(id);
+        self.changes += 1;
+        Ok(again)
+    }
+
+    /// Moves messages to a dead-letter queue: the same messages, as old as they are. Only in a FIFO
+    /// queue they begin anew, and are known by their id, as two of them may have had the same
+    /// deduplication id, one after the other.
     fn bury(&mut self, now: Time, dead: Vec<Message>, source: &str, target: QueueId) {
         let Some(queue) = self.queues.get_mut(&target) else {
             return;
         };
         let source: Arc<str> = source.into();
-        for message in dead {
-            let dead_letter_source = Some(source.clone());
-            queue.put(
-                now,
-                Message {
-                    dead_letter_source,
-                    ..message
-                },
-                0,
-            );
+        let is_fifo = queue.settings.fifo.is_some();
+        for mut message in dead {
+            message.dead_letter_source = Some(source.clone());
+            if is_fifo {
+                message.sent = now;
+                message.deduplication = Some(message.id.to_string().into());
+            }
+            queue.put(now, message, 0);
         }
         self.touched.push(target);
+        self.changes += 1;
     }
 
     /// Deletes a message; see [`Queue::delete`].
     pub(crate) fn delete(&mut self, now: Time, name: &str, handle: &str) -> Result<(), Refusal> {
         let (id, queue) = self.at(now, name)?;
-        queue.delete(handle)?;
+        queue.delete(now, handle)?;
         // It may have made room for messages that had to wait for some in flight to go.
         self.touched.push(id);
+        self.changes += 1;
         Ok(())
     }
 
@@ -172,6 +245,7 @@ impl Engine {
         let (id, queue) = self.at(now, name)?;
         queue.change_visibility(now, handle, timeout)?;
         self.touched.push(id);
+        self.changes += 1;
         Ok(())
     }
 
@@ -186,16 +260,24 @@ impl Engine {
     }
 
     /// How many messages a receive would find now; nothing of a queue that is gone.
-    pub(crate) fn visible(&mut self, now: Time, id: QueueId) -> usize {
+    pub(crate) fn takeable(&mut self, now: Time, id: QueueId) -> usize {
+        self.go_on(now);
         self.queues.get_mut(&id).map_or(0, |queue| {
             queue.catch_up(now);
-            queue.counts().visible
+            queue.takeable()
         })
     }
 
-    /// When a queue will have messages to receive that has none now, if nothing else happens.
+    /// When a queue may have messages to receive that has none now, if nothing else happens.
     pub(crate) fn next_wake(&self, id: QueueId) -> Option<Time> {
-        self.queues.get(&id).and_then(Queue::next_wake)
+        let queue = self.queues.get(&id)?;
+        let times = [queue.next_wake(), self.next_move()];
+        times.into_iter().flatten().min()
+    }
+
+    /// Rises with everything that is done, so that one can tell whether anything was.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The queues on which a waiting receive should look again.
@@ -205,6 +287,7 @@ impl Engine {
 
     /// The queue, with everything done that time alone brings.
     fn at(&mut self, now: Time, name: &str) -> Result<(QueueId, &mut Queue), Refusal> {
+        self.go_on(now);
         let id = self.find(name)?;
         let queue = self
             .queues

@@ -34,8 +34,12 @@ pub(crate) enum Kind {
     QueueDoesNotExist,
     /// A queue of that name has other attributes.
     QueueNameExists,
+    /// A receipt handle by which a message of a FIFO queue is no longer in flight.
+    ReceiptHandleExpired,
     /// A receipt handle that this queue never gave out.
     ReceiptHandleIsInvalid,
+    /// A move of messages, or a queue of one, that is not there.
+    ResourceNotFound,
     /// More than ten entries in a batch.
     TooManyEntriesInBatchRequest,
     /// A thing SQS can do and this server cannot.
@@ -89,6 +93,22 @@ impl Refusal {
     pub(crate) fn bad_handle(handle: &str) -> Self {
         let message = format!("The receipt handle \"{handle}\" is not valid for this queue.");
         Self::new(Kind::ReceiptHandleIsInvalid, message)
+    }
+
+    /// The receipt handle was this queue's, and holds its message no longer.
+    pub(crate) fn expired_handle(handle: &str) -> Self {
+        let reason = "The receipt handle has expired";
+        let message = Self::value("ReceiptHandle", handle, reason).message;
+        Self::new(Kind::ReceiptHandleExpired, message)
+    }
+
+    /// The parameter is not one for queues of this kind.
+    pub(crate) fn wrong_kind(parameter: &str, value: impl Display) -> Self {
+        Self::value(
+            parameter,
+            value,
+            "The parameter is not valid for this queue type",
+        )
     }
 }
 

@@ -18,10 +18,6 @@ pub(crate) const NAMES: &[&str] = &[
     "KmsMasterKeyId",
     "KmsDataKeyReusePeriodSeconds",
     "SqsManagedSseEnabled",
-];
-
-/// Attributes that only FIFO queues have.
-const FIFO_NAMES: &[&str] = &[
     "FifoQueue",
     "ContentBasedDeduplication",
     "DeduplicationScope",
@@ -45,13 +41,51 @@ pub(crate) struct Settings {
     pub(crate) redrive: Option<RedrivePolicy>,
     /// Which queues may name this one as their dead-letter queue.
     pub(crate) redrive_allow: Option<AllowPolicy>,
-    /// Kept and given back; nobody is kept out here.
-    policy: Option<String>,
+    /// What a FIFO queue has beside; nothing in a standard queue. It is decided when the queue is
+    /// made.
+    pub(crate) fifo: Option<Fifo>,
+    /// Kept and given back; SNS asks it, no client of the queue is kept out by it.
+    pub(super) policy: Option<String>,
     /// The three of encryption are kept and given back: nothing here leaves the process's memory.
     kms_key: Option<String>,
     kms_reuse: u32,
     managed_sse: bool,
 }
+
+/// The settings of a FIFO queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fifo {
+    /// A message sent without a deduplication id is known by its body.
+    pub(crate) content_based: bool,
+    /// Where a deduplication id counts.
+    pub(crate) scope: Scope,
+    /// Kept and given back: nothing is throttled here.
+    limit: Limit,
+}
+
+/// Where a repetition is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    #[default]
+    Queue,
+    MessageGroup,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Limit {
+    #[default]
+    PerQueue,
+    PerMessageGroupId,
+}
+
+const SCOPES: [(&str, Scope); 2] = [
+    ("queue", Scope::Queue),
+    ("messageGroup", Scope::MessageGroup),
+];
+const LIMITS: [(&str, Limit); 2] = [
+    ("perQueue", Limit::PerQueue),
+    ("perMessageGroupId", Limit::PerMessageGroupId),
+];
 
 impl Default for Settings {
     // SPEC 10.2: a new queue has the defaults of SQS, not handier ones.
@@ -64,6 +98,7 @@ impl Default for Settings {
             wait: 0,
             redrive: None,
             redrive_allow: None,
+            fifo: None,
             policy: None,
             kms_key: None,
             kms_reuse: limits::DEFAULT_KMS_REUSE,
@@ -73,6 +108,37 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// What a new queue of this kind has.
+    pub(crate) fn of_kind(fifo: bool) -> Self {
+        Self {
+            fifo: fifo.then(Fifo::default),
+            ..Self::default()
+        }
+    }
+
+    /// Whether attributes that were set one by one go together.
+    ///
+    /// # Errors
+    /// `InvalidAttributeName` for two kinds of encryption at once, `InvalidAttributeValue` for a
+    /// throughput limit that the deduplication scope does not allow.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.kms_key.is_some() && self.managed_sse {
+            let message = "A queue has one kind of server-side encryption at a time: \
+                           either KmsMasterKeyId or SqsManagedSseEnabled.";
+            return Err(Refusal::new(Kind::InvalidAttributeName, message));
+        }
+        match &self.fifo {
+            Some(fifo) if fifo.limit == Limit::PerMessageGroupId && fifo.scope == Scope::Queue => {
+                Err(invalid(
+                    "FifoThroughputLimit",
+                    "perMessageGroupId",
+                    "Only with a DeduplicationScope of messageGroup",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Sets one attribute. An empty value takes away an attribute that can be absent.
     ///
     /// # Errors
@@ -96,17 +162,43 @@ impl Settings {
             "Policy" => self.policy = optional(value, |text| json(name, text))?,
             "RedrivePolicy" => self.redrive = optional(value, RedrivePolicy::parse)?,
             "RedriveAllowPolicy" => self.redrive_allow = optional(value, AllowPolicy::parse)?,
-            "KmsMasterKeyId" => self.kms_key = optional(value, |text| Ok(text.to_owned()))?,
+            "KmsMasterKeyId" => {
+                self.kms_key = optional(value, |text| Ok(text.to_owned()))?;
+                // A key takes the place of the encryption every queue has otherwise.
+                self.managed_sse &= self.kms_key.is_none();
+            }
             "KmsDataKeyReusePeriodSeconds" => {
                 self.kms_reuse = number(name, value, &limits::KMS_REUSE_SECONDS)?;
             }
             "SqsManagedSseEnabled" => self.managed_sse = boolean(name, value)?,
-            _ if FIFO_NAMES.contains(&name) => {
-                return Err(Refusal::new(
-                    Kind::UnsupportedOperation,
-                    format!("Attribute {name}: this server has no FIFO queues."),
+            _ => return self.set_fifo(name, value),
+        }
+        Ok(())
+    }
+
+    /// Sets an attribute that only FIFO queues have.
+    fn set_fifo(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
+        let Some(fifo) = &mut self.fifo else {
+            return Err(match name {
+                "DeduplicationScope" | "FifoThroughputLimit" => Refusal::new(
+                    Kind::InvalidAttributeName,
+                    format!("{name} can be set only where FifoQueue is true."),
+                ),
+                _ => unknown(name),
+            });
+        };
+        match name {
+            "FifoQueue" if value == "true" => {}
+            "FifoQueue" => {
+                return Err(invalid(
+                    name,
+                    value,
+                    "The kind of a queue cannot be changed",
                 ));
             }
+            "ContentBasedDeduplication" => fifo.content_based = boolean(name, value)?,
+            "DeduplicationScope" => fifo.scope = one_of(name, value, &SCOPES)?,
+            "FifoThroughputLimit" => fifo.limit = one_of(name, value, &LIMITS)?,
             _ => return Err(unknown(name)),
         }
         Ok(())
@@ -131,7 +223,17 @@ impl Settings {
                 self.kms_key.as_ref().map(|_| self.kms_reuse.to_string())
             }
             "SqsManagedSseEnabled" => Some(self.managed_sse.to_string()),
-            _ if FIFO_NAMES.contains(&name) => None,
+            _ => return self.get_fifo(name),
+        })
+    }
+
+    fn get_fifo(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let fifo = self.fifo.as_ref();
+        Ok(match name {
+            "FifoQueue" => fifo.map(|_| true.to_string()),
+            "ContentBasedDeduplication" => fifo.map(|fifo| fifo.content_based.to_string()),
+            "DeduplicationScope" => fifo.map(|fifo| name_of(fifo.scope, &SCOPES)),
+            "FifoThroughputLimit" => fifo.map(|fifo| name_of(fifo.limit, &LIMITS)),
             _ => return Err(unknown(name)),
         })
     }
@@ -157,6 +259,21 @@ fn boolean(name: &str, value: &str) -> Result<bool, Refusal> {
         "false" => Ok(false),
         _ => Err(invalid(name, value, "Must be true or false")),
     }
+}
+
+fn one_of<T: Copy>(name: &str, value: &str, names: &[(&str, T)]) -> Result<T, Refusal> {
+    let known = names.iter().find(|(known, _)| *known == value);
+    known.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<_> = names.iter().map(|(known, _)| *known).collect();
+        invalid(name, value, &format!("Must be {}", known.join(" or ")))
+    })
+}
+
+fn name_of<T: PartialEq>(value: T, names: &[(&str, T)]) -> String {
+    let known = names.iter().find(|(_, known)| *known == value);
+    known
+        .map(|(name, _)| (*name).to_owned())
+        .unwrap_or_default()
 }
 
 fn optional<T>(
@@ -233,16 +350,56 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_attribute_and_a_fifo_attribute_are_told_apart() {
-        let mut settings = Settings::default();
-        let kind = |outcome: Result<(), Refusal>| outcome.unwrap_err().kind;
+    fn the_attributes_of_a_fifo_queue_are_unknown_to_a_standard_queue() {
+        let table = [
+            ("FifoQueue", "true", true),
+            ("FifoQueue", "false", false),
+            ("ContentBasedDeduplication", "true", true),
+            ("ContentBasedDeduplication", "yes", false),
+            ("DeduplicationScope", "messageGroup", true),
+            ("DeduplicationScope", "group", false),
+            ("FifoThroughputLimit", "perQueue", true),
+            ("FifoThroughputLimit", "", false),
+        ];
+        for (name, value, taken) in table {
+            let refused = Settings::of_kind(false).set(name, value).unwrap_err();
+            assert_eq!(refused.kind, Kind::InvalidAttributeName, "{name}");
+            assert_eq!(Settings::of_kind(false).get(name), Ok(None), "{name}");
+            let mut fifo = Settings::of_kind(true);
+            assert_eq!(fifo.set(name, value).is_ok(), taken, "{name}={value}");
+            if taken {
+                assert_eq!(fifo.get(name), Ok(Some(value.to_owned())));
+            }
+        }
+        let unknown = Settings::of_kind(true).set("Visibility", "1").unwrap_err();
+        assert_eq!(unknown.kind, Kind::InvalidAttributeName);
+    }
+
+    #[test]
+    fn a_limit_per_group_goes_with_deduplication_per_group_only() {
+        let mut settings = Settings::of_kind(true);
+        settings
+            .set("FifoThroughputLimit", "perMessageGroupId")
+            .unwrap();
         assert_eq!(
-            kind(settings.set("Visibility", "1")),
-            Kind::InvalidAttributeName
+            settings.check().unwrap_err().kind,
+            Kind::InvalidAttributeValue
         );
+        settings.set("DeduplicationScope", "messageGroup").unwrap();
+        assert_eq!(settings.check(), Ok(()));
+    }
+
+    #[test]
+    fn a_queue_has_one_kind_of_encryption_at_a_time() {
+        let mut settings = Settings::default();
+        settings.set("KmsMasterKeyId", "alias/mine").unwrap();
+        let managed = settings.get("SqsManagedSseEnabled").unwrap();
+        assert_eq!(managed.as_deref(), Some("false"));
+        assert_eq!(settings.check(), Ok(()));
+        settings.set("SqsManagedSseEnabled", "true").unwrap();
         assert_eq!(
-            kind(settings.set("FifoQueue", "true")),
-            Kind::UnsupportedOperation
+            settings.check().unwrap_err().kind,
+            Kind::InvalidAttributeName
         );
     }
 

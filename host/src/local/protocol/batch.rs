@@ -1,6 +1,6 @@
 //! What all batches have in common: the rules on their entries, and replies in two lists.
 
-use super::fault::query_code;
+use super::fault::entry_code;
 use super::input::{Send, Settle};
 use super::output::{BatchReply, FailedEntry};
 use crate::local::engine::limits;
@@ -76,7 +76,7 @@ impl<'a, T> BatchReply<'a, T> {
                 Ok(success) => successful.push(success),
                 Err(refusal) => failed.push(FailedEntry {
                     id,
-                    code: query_code(refusal.kind),
+                    code: entry_code(refusal.kind),
                     message: refusal.message,
                     sender_fault: true,
                 }),

@@ -108,7 +108,10 @@ impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
         let (shape, code) = names(refusal.kind);
         Self {
-            status: 400,
+            status: match refusal.kind {
+                Kind::ResourceNotFound => 404,
+                _ => 400,
+            },
             query_error: Some(format!("{code};Sender")),
             shape,
             message: refusal.message,
@@ -116,9 +119,13 @@ impl From<Refusal> for Fault {
     }
 }
 
-/// The query protocol's code: what the failed entry of a batch carries, too.
-pub(crate) fn query_code(kind: Kind) -> &'static str {
-    names(kind).1
+/// What the failed entry of a batch carries: the query protocol's code, with one exception.
+pub(crate) fn entry_code(kind: Kind) -> &'static str {
+    match kind {
+        // Alone it is an invalid parameter, in a batch AWS gives it the better name.
+        Kind::ReceiptHandleExpired => "ReceiptHandleIsInvalid",
+        kind => names(kind).1,
+    }
 }
 
 /// The type in the JSON protocol, and the code in the query protocol.
@@ -153,7 +160,7 @@ const fn names(kind: Kind) -> (&'static str, &'static str) {
             "InvalidMessageContents",
         ),
         // These two are not in the model of SQS: they come from the framework below it.
-        Kind::InvalidParameterValue => (
+        Kind::InvalidParameterValue | Kind::ReceiptHandleExpired => (
             "com.amazon.coral.service#InvalidParameterValueException",
             "InvalidParameterValue",
         ),
@@ -178,6 +185,10 @@ const fn names(kind: Kind) -> (&'static str, &'static str) {
         Kind::ReceiptHandleIsInvalid => (
             "com.amazonaws.sqs#ReceiptHandleIsInvalid",
             "ReceiptHandleIsInvalid",
+        ),
+        Kind::ResourceNotFound => (
+            "com.amazonaws.sqs#ResourceNotFoundException",
+            "ResourceNotFoundException",
         ),
         Kind::TooManyEntriesInBatchRequest => (
             "com.amazonaws.sqs#TooManyEntriesInBatchRequest",

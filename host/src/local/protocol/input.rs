@@ -1,10 +1,10 @@
 //! Requests as they are on the wire. Everything is optional here, and members nobody knows are
 //! passed over: what is missing is refused by name where it is needed.
 
-use crate::local::engine::AttributeMap;
 use crate::local::engine::attribute::{Attribute, Attributes, Data};
 use crate::local::engine::limits;
 use crate::local::engine::refusal::Refusal;
+use crate::local::engine::{AttributeMap, Tags, queue_of_arn};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -35,6 +35,9 @@ pub(crate) struct ForQueue {
 pub(crate) struct CreateQueue {
     pub(crate) queue_name: Option<String>,
     pub(crate) attributes: Option<AttributeMap>,
+    // Lower case, unlike everywhere else: so the service's model has it.
+    #[serde(rename = "tags", alias = "Tags")]
+    pub(crate) tags: Option<Tags>,
 }
 
 /// `GetQueueUrl`.
@@ -101,6 +104,7 @@ pub(crate) struct Receive {
     pub(crate) max_number_of_messages: Option<i64>,
     pub(crate) visibility_timeout: Option<i64>,
     pub(crate) wait_time_seconds: Option<i64>,
+    pub(crate) receive_request_attempt_id: Option<String>,
     pub(crate) message_attribute_names: Option<Vec<String>>,
     pub(crate) message_system_attribute_names: Option<Vec<String>>,
     /// What `MessageSystemAttributeNames` was called before; old clients still send it.
@@ -115,6 +119,50 @@ pub(crate) struct Settle {
     pub(crate) id: Option<String>,
     pub(crate) receipt_handle: Option<String>,
     pub(crate) visibility_timeout: Option<i64>,
+}
+
+/// `TagQueue`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Tag {
+    queue_url: Option<String>,
+    pub(crate) tags: Option<Tags>,
+}
+
+/// `UntagQueue`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Untag {
+    queue_url: Option<String>,
+    pub(crate) tag_keys: Option<Vec<String>>,
+}
+
+/// `AddPermission` and `RemovePermission`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Permission {
+    queue_url: Option<String>,
+    pub(crate) label: Option<String>,
+    #[serde(rename = "AWSAccountIds")]
+    pub(crate) accounts: Option<Vec<String>>,
+    pub(crate) actions: Option<Vec<String>>,
+}
+
+/// `StartMessageMoveTask`, `ListMessageMoveTasks`: of a queue by its ARN.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Move {
+    pub(crate) source_arn: Option<String>,
+    pub(crate) destination_arn: Option<String>,
+    pub(crate) max_number_of_messages_per_second: Option<i64>,
+    pub(crate) max_results: Option<i64>,
+}
+
+/// `CancelMessageMoveTask`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct CancelMove {
+    pub(crate) task_handle: Option<String>,
 }
 
 /// A batch of any kind.
@@ -154,8 +202,23 @@ by_url!(
     SetAttributes,
     Send,
     Receive,
-    Settle
+    Settle,
+    Tag,
+    Untag,
+    Permission
 );
+
+impl Input for Move {
+    fn queue(&self) -> Option<&str> {
+        self.source_arn.as_deref().and_then(queue_of_arn)
+    }
+}
+
+impl Input for CancelMove {
+    fn queue(&self) -> Option<&str> {
+        None
+    }
+}
 
 impl<T: DeserializeOwned> Input for Batch<T> {
     fn queue(&self) -> Option<&str> {

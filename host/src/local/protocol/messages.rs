@@ -5,11 +5,12 @@ use super::input::{self, Batch, Settle, queue_of, ranged};
 use super::output::{BatchReply, Nothing, Sent, SettledEntry};
 use super::select::Selection;
 use super::{Call, Fault, reply};
-use crate::local::engine::message::{Content, Outgoing};
+use crate::local::engine::message::{Content, Outgoing, check_id};
 use crate::local::engine::refusal::{Kind, Refusal};
 use crate::local::engine::time::Time;
 use crate::local::engine::{Engine, limits};
 use crate::local::hub;
+use std::sync::Arc;
 
 /// `SendMessage`
 pub(crate) fn send(call: &Call<'_>, request: input::Send) -> Result<Vec<u8>, Fault> {
@@ -46,12 +47,14 @@ pub(crate) fn send_batch(call: &Call<'_>, request: Batch<input::Send>) -> Result
         return Err(Refusal::new(Kind::BatchRequestTooLong, message).into());
     }
     let receipts: Vec<_> = call.hub.with(|engine, now| {
+        engine.check_batch(&name, entries.iter().flat_map(|(_, outgoing)| outgoing))?;
         let mut send = |outgoing: &Result<Outgoing, Refusal>| match outgoing {
             Ok(outgoing) => engine.send(now, &name, outgoing),
             Err(refusal) => Err(refusal.clone()),
         };
-        entries.iter().map(|(_, outgoing)| send(outgoing)).collect()
-    });
+        let receipts = entries.iter().map(|(_, outgoing)| send(outgoing));
+        Ok::<_, Refusal>(receipts.collect())
+    })?;
     let outcomes = entries
         .iter()
         .zip(receipts)
@@ -85,6 +88,7 @@ pub(crate) async fn receive(
             request.wait_time_seconds,
             &limits::WAIT_SECONDS,
         )?,
+        attempt: attempt(request.receive_request_attempt_id.as_deref())?,
     };
     let selection = Selection::of(&request)?;
     let deliveries = call.hub.receive(name, wanted, client_is_there).await?;
@@ -159,6 +163,11 @@ fn handle(entry: &Settle) -> Result<&str, Refusal> {
 
 fn visibility(seconds: Option<i64>) -> Result<Option<u32>, Refusal> {
     ranged("VisibilityTimeout", seconds, &limits::VISIBILITY_SECONDS)
+}
+
+fn attempt(id: Option<&str>) -> Result<Option<Arc<str>>, Refusal> {
+    let checked = id.map(|id| check_id("ReceiveRequestAttemptId", id).map(|()| id.into()));
+    checked.transpose()
 }
 
 /// A message ready for the queue.

@@ -1,6 +1,7 @@
 //! AWS JSON 1.0 as SQS speaks it: an action's name, a JSON object in, a JSON object or an error out.
 
 mod batch;
+mod extras;
 mod fault;
 mod input;
 mod messages;
@@ -61,6 +62,16 @@ impl Call<'_> {
             "PurgeQueue" => queues::purge(self, self.read("PurgeQueue")?),
             "GetQueueAttributes" => queues::attributes(self, self.read("GetQueueAttributes")?),
             "SetQueueAttributes" => queues::set_attributes(self, self.read("SetQueueAttributes")?),
+            "TagQueue" => extras::tag(self, self.read("TagQueue")?),
+            "UntagQueue" => extras::untag(self, self.read("UntagQueue")?),
+            "ListQueueTags" => extras::tags(self, self.read("ListQueueTags")?),
+            "AddPermission" => extras::add_permission(self, self.read("AddPermission")?),
+            "RemovePermission" => extras::remove_permission(self, self.read("RemovePermission")?),
+            "StartMessageMoveTask" => extras::start_move(self, self.read("StartMessageMoveTask")?),
+            "ListMessageMoveTasks" => extras::list_moves(self, self.read("ListMessageMoveTasks")?),
+            "CancelMessageMoveTask" => {
+                extras::cancel_move(self, self.read("CancelMessageMoveTask")?)
+            }
             "SendMessage" => messages::send(self, self.read("SendMessage")?),
             "SendMessageBatch" => messages::send_batch(self, self.read("SendMessageBatch")?),
             "ReceiveMessage" => {

@@ -15,8 +15,9 @@ pub(crate) fn create(call: &Call<'_>, request: input::CreateQueue) -> Result<Vec
         .queue_name
         .ok_or_else(|| Refusal::missing("QueueName"))?;
     let attributes = request.attributes.unwrap_or_default();
+    let tags = request.tags.unwrap_or_default();
     call.hub
-        .with(|engine, now| engine.create(now, &name, &attributes))?;
+        .with(|engine, now| engine.create(now, &name, &attributes, tags))?;
     reply(&QueueUrl {
         queue_url: call.queue_url(&name),
     })

@@ -1,7 +1,7 @@
 use crate::local::engine::attribute::Attributes;
 use crate::local::engine::message::{Content, Delivery, Outgoing};
 use crate::local::engine::refusal::{Kind, Refusal};
-use crate::local::engine::{AttributeMap, limits};
+use crate::local::engine::{AttributeMap, Tags, limits};
 use crate::local::hub::{Hub, Receive};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn hub() -> Arc<Hub> {
 fn create(hub: &Hub, name: &str, attributes: &[(&str, &str)]) {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let attributes: AttributeMap = attributes.iter().map(owned).collect();
-    hub.with(|engine, now| engine.create(now, name, &attributes))
+    hub.with(|engine, now| engine.create(now, name, &attributes, Tags::new()))
         .unwrap();
 }
 
@@ -37,6 +37,7 @@ fn wanted(most: usize, visibility: u32, wait: u32) -> Receive {
         most,
         visibility: Some(visibility),
         wait: Some(wait),
+        attempt: None,
     }
 }
 
@@ -91,7 +92,12 @@ async fn a_poll_that_does_not_say_how_long_waits_as_long_as_the_queue_says() {
     };
     for (name, seconds) in [("q", 0), ("patient", 7)] {
         let started = Instant::now();
-        assert!(hub.receive(name, unsaid, || true).await.unwrap().is_empty());
+        assert!(
+            hub.receive(name, unsaid.clone(), || true)
+                .await
+                .unwrap()
+                .is_empty()
+        );
         assert_eq!(started.elapsed(), seconds * SECOND);
     }
 }

@@ -59,7 +59,7 @@ fn moved_messages_do_not_count_against_what_a_receive_asked_for() {
     world.send("q", "poison");
     world.receive_one("q", Some(0));
     world.send("q", "good");
-    let received = world.engine.receive(world.now, "q", 1, None).unwrap();
+    let received = world.engine.receive(world.now, "q", 1, None, None).unwrap();
     assert_eq!(bodies(&received), ["good"]);
     assert_eq!(bodies(&world.receive("dead", None)), ["poison"]);
 }

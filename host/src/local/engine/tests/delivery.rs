@@ -224,7 +224,7 @@ fn in_flight_messages_have_a_limit() {
     for _ in 0..limits::IN_FLIGHT / 10 {
         last = world.receive("q", Some(100));
     }
-    let over = world.engine.receive(world.now, "q", 10, None);
+    let over = world.engine.receive(world.now, "q", 10, None, None);
     assert_eq!(kind(over), Kind::OverLimit);
     world.delete("q", &last[0].handle).unwrap();
     assert_eq!(

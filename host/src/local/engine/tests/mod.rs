@@ -3,12 +3,14 @@
 mod catalogue;
 mod dead_letters;
 mod delivery;
+mod fifo;
+mod moves;
 
 use super::attribute::Attributes;
-use super::message::{Content, Delivery, Outgoing};
+use super::message::{Content, Delivery, Outgoing, Receipt};
 use super::refusal::{Kind, Refusal};
 use super::time::Time;
-use super::{AttributeMap, Engine};
+use super::{AttributeMap, Engine, Tags};
 
 /// An engine and a clock that moves only when it is told to.
 pub(super) struct World {
@@ -38,7 +40,7 @@ impl World {
         attributes: &[(&str, &str)],
     ) -> Result<(), Refusal> {
         self.engine
-            .create(self.now, name, &map(attributes))
+            .create(self.now, name, &map(attributes), Tags::new())
             .map(drop)
     }
 
@@ -63,8 +65,21 @@ impl World {
         self.engine.send(self.now, name, &outgoing).unwrap();
     }
 
+    /// Sends to the FIFO queue `q.fifo`.
+    pub(super) fn send_in_group(
+        &mut self,
+        body: &str,
+        group: &str,
+        id: &str,
+    ) -> Result<Receipt, Refusal> {
+        let outgoing = in_group(body, group, Some(id));
+        self.engine.send(self.now, "q.fifo", &outgoing)
+    }
+
     pub(super) fn receive(&mut self, name: &str, visibility: Option<u32>) -> Vec<Delivery> {
-        self.engine.receive(self.now, name, 10, visibility).unwrap()
+        self.engine
+            .receive(self.now, name, 10, visibility, None)
+            .unwrap()
     }
 
     /// Receives the one message there is.
@@ -109,6 +124,12 @@ pub(super) fn map(attributes: &[(&str, &str)]) -> AttributeMap {
 
 pub(super) fn content(body: &str) -> Content {
     Content::new(body.to_owned(), Attributes::new(), None, None).unwrap()
+}
+
+pub(super) fn in_group(body: &str, group: &str, id: Option<&str>) -> Outgoing {
+    let group = Some(group.to_owned());
+    let content = Content::new(body.to_owned(), Attributes::new(), None, group).unwrap();
+    Outgoing::new(content, id.map(str::to_owned)).unwrap()
 }
 
 pub(super) fn bodies(deliveries: &[Delivery]) -> Vec<&str> {
