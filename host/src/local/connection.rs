@@ -28,6 +28,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 const XML: &str = "text/xml";
 
 static TARGET: HeaderName = HeaderName::from_static("x-amz-target");
+static TRACE: HeaderName = HeaderName::from_static("x-amzn-trace-id");
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 static QUERY_ERROR: HeaderName = HeaderName::from_static("x-amzn-query-error");
 
@@ -105,9 +106,10 @@ async fn answer(headers: &HeaderMap, body: &[u8], shared: &Shared, peer: &Peer) 
             hub: &shared.hub,
             counter: &shared.counter,
             host,
+            trace_header: text(&TRACE),
             form: body,
         };
-        let sns::Reply { status, body } = call.answer().await;
+        let sns::Reply { status, body } = call.answer();
         return Answer {
             status,
             content_type: XML,
