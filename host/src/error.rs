@@ -1,7 +1,12 @@
 //! The errors of the library, by who must act on them.
 
+pub(crate) mod code;
+pub(crate) mod remedy;
+
 use std::fmt;
 use std::sync::Arc;
+
+pub use remedy::Remedy;
 
 use crate::config::{Class, Problem};
 
@@ -18,6 +23,9 @@ pub enum ErrorClass {
     Network,
     /// The receipt handle is no good any more: the lease of the message is lost.
     LostHandle,
+    /// SQS hides the message no longer: the twelve hours of its receive are used up. Its handle
+    /// still settles it.
+    WindowUsed,
     /// SQS refuses what was asked, and will refuse it again.
     Refused,
 }
@@ -37,6 +45,7 @@ impl fmt::Display for ErrorClass {
             Self::Missing => "missing",
             Self::Network => "network",
             Self::LostHandle => "lost handle",
+            Self::WindowUsed => "twelve hours used up",
             Self::Refused => "refused",
         })
     }
@@ -54,6 +63,23 @@ pub struct CallError {
     pub code: Option<String>,
     /// The whole chain of causes in one line.
     pub message: String,
+}
+
+impl CallError {
+    /// Of a call that had no answer.
+    pub(crate) fn no_answer(operation: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            operation,
+            class: ErrorClass::Network,
+            code: None,
+            message: message.into(),
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(&self) -> Remedy {
+        Remedy::of(self)
+    }
 }
 
 /// Every error of the library. Each carries what it was about and the chain of causes.
@@ -125,15 +151,25 @@ pub enum SqsError {
 }
 
 impl SqsError {
-    /// The class of the call that failed, where one did.
-    pub fn class(&self) -> Option<ErrorClass> {
+    /// The call that failed, where one did.
+    pub fn call(&self) -> Option<&CallError> {
         match self {
             Self::Queue { cause, .. }
             | Self::Receive { cause, .. }
             | Self::Publish { cause, .. }
-            | Self::Admin { cause, .. } => Some(cause.class),
+            | Self::Admin { cause, .. } => Some(cause),
             _ => None,
         }
+    }
+
+    /// The class of the call that failed, where one did.
+    pub fn class(&self) -> Option<ErrorClass> {
+        self.call().map(|call| call.class)
+    }
+
+    /// What a person can do about it.
+    pub fn remedy(&self) -> Remedy {
+        self.call().map_or(Remedy::None, CallError::remedy)
     }
 }
 

@@ -24,4 +24,4 @@ pub mod sqs;
 
 pub use shutdown::Shutdown;
 
-pub use error::{CallError, ErrorClass, SqsError};
+pub use error::{CallError, ErrorClass, Remedy, SqsError};

@@ -46,6 +46,11 @@ pub const DEFAULT_RETRY_JITTER: f64 = 0.5;
 /// How much longer than its wait a receive may take before its attempt is given up: the answer of
 /// a full poll must still get through.
 pub const RECEIVE_GRACE: Duration = Duration::from_secs(5);
+/// How much later than its wait a receive that has no answer may have the next one start.
+pub const RECEIVE_LATEST: Duration = Duration::from_secs(10);
+/// How long a receive that has no answer is repeated as the same one: SQS knows a
+/// ReceiveRequestAttemptId for five minutes.
+pub const ATTEMPT_ID_FOR: Duration = Duration::from_secs(5 * 60);
 /// With a wait under this an empty answer is followed by a pause, so that an empty queue is not
 /// asked (and billed) thousands of times a second.
 pub const SHORT_WAIT: Duration = Duration::from_secs(1);
@@ -59,7 +64,10 @@ pub const RECEIVE_BACKOFF: Duration = Duration::from_millis(100);
 pub const RECEIVE_BACKOFF_MAX: Duration = Duration::from_secs(20);
 /// The longest pause after an error that only a person can mend (access denied, missing queue).
 pub const OPERATOR_BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// How often the queue's own visibility timeout is read again where a mount names none.
+/// How long a queue that was just created is left alone: SQS says a second.
+pub const CREATED_PAUSE: Duration = Duration::from_secs(1);
+/// How often the queue's attributes are read again: its own visibility timeout, where a mount names
+/// none, and its redrive policy.
 pub const ATTRIBUTES_REREAD: Duration = Duration::from_secs(5 * 60);
 
 // ---- other calls -----------------------------------------------------------------------------
@@ -68,6 +76,9 @@ pub const ATTRIBUTES_REREAD: Duration = Duration::from_secs(5 * 60);
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may take to open.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How far this machine's clock may be from AWS's before an error says so. AWS takes signatures that
+/// are five minutes off, at some endpoints fifteen.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(4 * 60);
 /// The first pause before a settlement is tried again; it doubles.
 pub const SETTLE_BACKOFF: Duration = Duration::from_millis(100);
 /// The longest pause before a settlement is tried again.
@@ -75,8 +86,26 @@ pub const SETTLE_BACKOFF_MAX: Duration = Duration::from_secs(5);
 /// How long a settlement that SQS refuses is tried again, within its lease: a worker must not wait
 /// for hours on a message whose delete is denied.
 pub const SETTLE_REFUSED_MAX: Duration = Duration::from_secs(30);
+/// How long a settlement waits for others to share its call, with `settle = "batched"`.
+pub const SETTLE_TOGETHER: Duration = Duration::from_millis(50);
+/// How many messages that were finished and are perhaps not deleted a queue's memory holds: at about
+/// 200 bytes each, 2 MB.
+pub const FINISHED_MAX: usize = 10_000;
+/// How long such a message is remembered: the longest that SQS retains a message (14 days), after
+/// which the queue has it no more.
+pub const FINISHED_FOR: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+/// How many messages of that memory are being deleted at once. More are let go: they come again.
+pub const FINISHED_TOGETHER: usize = 100;
 /// Extensions that fall due within this of each other share a call.
 pub const EXTEND_TOGETHER: Duration = Duration::from_millis(10);
+/// The first pause before a failed extension is tried again; it doubles, and is shorter where little
+/// is left of the lease.
+pub const EXTEND_BACKOFF: Duration = Duration::from_millis(200);
+/// The longest pause before a failed extension is tried again.
+pub const EXTEND_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// How much sooner than by this machine's clock a lease may have lapsed at SQS: the time that the
+/// answer to a receive takes.
+pub const LAPSE_MARGIN: Duration = Duration::from_millis(500);
 /// What is left free at the end of the twelve hours by the last extension, for clocks and networks.
 pub const WINDOW_MARGIN: Duration = Duration::from_secs(10);
 

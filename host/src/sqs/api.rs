@@ -57,6 +57,9 @@ pub struct Receive {
     pub wait: Duration,
     /// The visibility to ask for, or the queue's own.
     pub visibility: Option<Duration>,
+    /// The ReceiveRequestAttemptId, of a FIFO queue: a receive that had no answer is repeated with
+    /// the same one, and then brings what it would have brought (rule 2.1).
+    pub attempt: Option<String>,
 }
 
 /// A message and the handle of this receive of it.
@@ -105,6 +108,14 @@ pub trait SqsApi: std::marker::Send + Sync + 'static {
 
     /// DeleteMessage.
     fn delete<'a>(&'a self, queue: &'a QueueUrl, handle: &'a ReceiptHandle) -> Called<'a, ()>;
+
+    /// DeleteMessageBatch of 1 to 10 entries. The answer has one result per entry, in order; an
+    /// entry that SQS answered neither way has failed.
+    fn delete_batch<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        handles: &'a [ReceiptHandle],
+    ) -> Called<'a, Vec<Result<(), CallError>>>;
 
     /// ChangeMessageVisibility, to whole seconds.
     fn change_visibility<'a>(

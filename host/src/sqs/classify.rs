@@ -1,11 +1,17 @@
 //! What kind of failure an SDK error is: decided once, here.
 
 use std::error::Error;
+use std::time::{Duration, SystemTime};
 
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_sqs::primitives::{DateTime, DateTimeFormat};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use humantime::format_duration;
 
+use crate::error::code::name_of;
+use crate::error::remedy::CLOCK_IS_OFF;
 use crate::error::{CallError, ErrorClass};
+use crate::limits::CLOCK_TOLERANCE;
 
 /// Turns an SDK error into the host's own.
 pub(super) fn call_error<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> CallError
@@ -33,10 +39,14 @@ where
         // An answer that is not SQS's: a proxy's page, a broken server.
         _ => (class_of("", "", status), None, chain(&error)),
     };
-    let message = match (status, &code) {
+    let mut message = match (status, &code) {
         (Some(status), None) => format!("HTTP status {status}: {message}"),
         _ => message,
     };
+    if class == ErrorClass::Denied {
+        let date = error.raw_response().and_then(|a| a.headers().get("date"));
+        message.extend(clock_is_off(date, SystemTime::now()));
+    }
     CallError {
         operation,
         class,
@@ -60,15 +70,15 @@ fn class_of(code: &str, message: &str, status: Option<u16>) -> ErrorClass {
     }
 }
 
-/// The class of a code of SQS's, in the spellings of its JSON protocol and of its old one. A code
-/// that is not known is refused for good.
+/// The class of a code of SQS's, in whatever spelling. A code that is not known is refused for good.
 pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
-    let short = code.rsplit(['.', '#']).next().unwrap_or(code);
-    match short {
-        "QueueDoesNotExist" | "NonExistentQueue" | "QueueDeletedRecently" => ErrorClass::Missing,
+    match name_of(code) {
+        "QueueDoesNotExist" | "QueueDeletedRecently" => ErrorClass::Missing,
         "ReceiptHandleIsInvalid" | "MessageNotInflight" => ErrorClass::LostHandle,
-        // Also what SQS says of a handle whose message is gone; another parameter is another matter.
+        // What SQS says of a handle whose message is gone, of the end of the twelve hours, and of
+        // any other parameter.
         "InvalidParameterValue" if concerns_handle(message) => ErrorClass::LostHandle,
+        "InvalidParameterValue" if concerns_window(message) => ErrorClass::WindowUsed,
         "AccessDenied"
         | "AccessDeniedException"
         | "InvalidClientTokenId"
@@ -76,11 +86,16 @@ pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
         | "InvalidAccessKeyId"
         | "SignatureDoesNotMatch"
         | "InvalidSignatureException"
+        | "IncompleteSignature"
         | "MissingAuthenticationToken"
         | "ExpiredToken"
         | "ExpiredTokenException"
         | "RequestExpired"
+        | "RequestTimeTooSkewed"
+        | "RequestInTheFuture"
+        | "TokenRefreshRequired"
         | "OptInRequired"
+        | "NotAuthorized"
         | "InvalidSecurity"
         | "KmsAccessDenied"
         | "KmsDisabled"
@@ -89,20 +104,56 @@ pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
         | "KmsNotFound"
         | "KmsOptInRequired" => ErrorClass::Denied,
         "RequestThrottled"
+        | "RequestThrottledException"
         | "Throttling"
         | "ThrottlingException"
         | "ThrottledException"
         | "TooManyRequestsException"
+        | "RequestLimitExceeded"
+        | "SlowDown"
         | "KmsThrottled"
         | "OverLimit" => ErrorClass::Throttled,
-        "InternalError" | "InternalFailure" | "ServiceUnavailable" => ErrorClass::Network,
+        "InternalError"
+        | "InternalFailure"
+        | "InternalServerError"
+        | "ServiceUnavailable"
+        | "RequestTimeout" => ErrorClass::Network,
         _ => ErrorClass::Refused,
+    }
+}
+
+/// The class of an entry that failed: by its code, else by whose fault it was (rule 5.7).
+pub(super) fn class_of_entry(code: &str, message: &str, sender_fault: bool) -> ErrorClass {
+    match class_of_code(code, message) {
+        ErrorClass::Refused if !sender_fault => ErrorClass::Network,
+        class => class,
     }
 }
 
 fn concerns_handle(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     message.contains("receipt handle") || message.contains("receipthandle")
+}
+
+/// Rule 4.3: counted from its receive a message can be hidden for 43,200 s in all.
+fn concerns_window(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("visibilitytimeout")
+        && (message.contains("beyond the limit") || message.contains("total"))
+}
+
+/// How far this machine's clock is from AWS's, where that is far enough for a signature to be
+/// refused, by the date that the answer carries.
+fn clock_is_off(date: Option<&str>, now: SystemTime) -> Option<String> {
+    let date = DateTime::from_str(date?, DateTimeFormat::HttpDate).ok()?;
+    let theirs = SystemTime::try_from(date).ok()?;
+    let (off, way) = match now.duration_since(theirs) {
+        Ok(ahead) => (ahead, "ahead of"),
+        Err(behind) => (behind.duration(), "behind"),
+    };
+    let whole = Duration::from_secs(off.as_secs());
+    (off >= CLOCK_TOLERANCE)
+        .then(|| format!(" ({CLOCK_IS_OFF} {} {way} AWS's)", format_duration(whole)))
 }
 
 /// An error and its causes in one line, each said once.
@@ -124,7 +175,7 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use super::*;
 
-    // Rules 2.4 and 4.4.
+    // Rule 2.4.
     #[test]
     fn both_spellings_of_a_missing_queue_are_one_class() {
         for code in [
@@ -136,8 +187,9 @@ mod tests {
         }
     }
 
+    // Rules 4.3 and 4.4.
     #[test]
-    fn an_invalid_parameter_is_a_lost_handle_only_where_it_speaks_of_the_handle() {
+    fn an_invalid_parameter_is_a_lost_handle_or_a_used_up_window_only_where_it_says_so() {
         assert_eq!(
             class_of_code(
                 "InvalidParameterValue",
@@ -148,10 +200,85 @@ mod tests {
         assert_eq!(
             class_of_code(
                 "InvalidParameterValue",
-                "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+                "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total \
+                 VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+            ),
+            ErrorClass::WindowUsed
+        );
+        assert_eq!(
+            class_of_code(
+                "InvalidParameterValue",
+                "Value 11 for parameter MaxNumberOfMessages is invalid."
             ),
             ErrorClass::Refused
         );
+    }
+
+    // Rules 2.4 and 7.1.
+    #[test]
+    fn a_code_has_its_class_in_every_spelling() {
+        for (codes, want) in [
+            (
+                &["OverLimit", "AWS.SimpleQueueService.OverLimit"][..],
+                ErrorClass::Throttled,
+            ),
+            (
+                &["KmsThrottled", "KMS.ThrottlingException"],
+                ErrorClass::Throttled,
+            ),
+            (
+                &["RequestThrottled", "ThrottlingException", "SlowDown"],
+                ErrorClass::Throttled,
+            ),
+            (
+                &[
+                    "KmsAccessDenied",
+                    "KMS.AccessDeniedException",
+                    "KmsDisabled",
+                    "KMS.DisabledException",
+                    "KmsNotFound",
+                    "KMS.NotFoundException",
+                    "KMS.InvalidStateException",
+                    "KMS.OptInRequired",
+                ],
+                ErrorClass::Denied,
+            ),
+            (
+                &["AccessDenied", "AccessDeniedException", "ExpiredToken"],
+                ErrorClass::Denied,
+            ),
+            (
+                &[
+                    "MessageNotInflight",
+                    "AWS.SimpleQueueService.MessageNotInflight",
+                    "ReceiptHandleIsInvalid",
+                ],
+                ErrorClass::LostHandle,
+            ),
+        ] {
+            for code in codes {
+                assert_eq!(class_of_code(code, ""), want, "{code}");
+            }
+        }
+    }
+
+    // Rule 2.4: a clock that is wrong by an hour.
+    #[test]
+    fn a_clock_that_is_far_from_the_answers_date_is_named_with_how_far() {
+        let date = Some("Mon, 30 Nov 2026 20:00:00 GMT");
+        let theirs = SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_068_800);
+        let hour = Duration::from_secs(3600);
+        assert_eq!(
+            clock_is_off(date, theirs + hour).unwrap(),
+            " (this machine's clock is 1h ahead of AWS's)"
+        );
+        assert_eq!(
+            clock_is_off(date, theirs - hour * 2).unwrap(),
+            " (this machine's clock is 2h behind AWS's)"
+        );
+        assert_eq!(clock_is_off(date, theirs + Duration::from_secs(60)), None);
+        assert_eq!(clock_is_off(Some("yesterday"), theirs), None);
+        assert_eq!(clock_is_off(None, theirs), None);
     }
 
     // Rule 2.4: what a proxy answers has no code of SQS's.

@@ -18,15 +18,17 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{
-    ChangeMessageVisibilityBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName,
+    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry,
+    MessageSystemAttributeName, QueueAttributeName,
 };
 use aws_smithy_http_client::{Builder as HttpBuilder, tls};
 
 use super::api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
-use super::classify::{call_error, class_of_code};
+use super::classify::call_error;
+use super::entries::by_position;
 use super::message::{attribute, received};
 use crate::config::AwsSettings;
-use crate::error::{CallError, ErrorClass, SqsError};
+use crate::error::{CallError, SqsError};
 use crate::handler::{MessageId, ReceiptHandle};
 use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, RECEIVE_GRACE};
 
@@ -229,6 +231,7 @@ impl SqsApi for AwsSqs {
                 .max_number_of_messages(receive.max.into())
                 .wait_time_seconds(seconds(receive.wait))
                 .set_visibility_timeout(receive.visibility.map(seconds))
+                .set_receive_request_attempt_id(receive.attempt)
                 .message_attribute_names("All")
                 .message_system_attribute_names(MessageSystemAttributeName::All)
                 .send()
@@ -249,6 +252,33 @@ impl SqsApi for AwsSqs {
                 .await
                 .map_err(|e| call_error("DeleteMessage", e))?;
             Ok(())
+        })
+    }
+
+    fn delete_batch<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        handles: &'a [ReceiptHandle],
+    ) -> Called<'a, Vec<Result<(), CallError>>> {
+        const OPERATION: &str = "DeleteMessageBatch";
+        Box::pin(async move {
+            let list = handles.iter().enumerate().map(|(position, handle)| {
+                DeleteMessageBatchRequestEntry::builder()
+                    .id(position.to_string())
+                    .receipt_handle(handle.as_str())
+                    .build()
+                    .expect("id and handle, the required fields, are set")
+            });
+            let answer = self
+                .once
+                .delete_message_batch()
+                .queue_url(queue.as_str())
+                .set_entries(Some(list.collect()))
+                .send()
+                .await
+                .map_err(|e| call_error(OPERATION, e))?;
+            let done = answer.successful.iter().map(|done| done.id.as_str());
+            Ok(by_position(OPERATION, handles.len(), done, answer.failed))
         })
     }
 
@@ -294,33 +324,8 @@ impl SqsApi for AwsSqs {
                 .send()
                 .await
                 .map_err(|e| call_error(OPERATION, e))?;
-            let mut results = vec![
-                Err(CallError {
-                    operation: OPERATION,
-                    class: ErrorClass::Network,
-                    code: None,
-                    message: "SQS answered for other entries of the batch but not for this".into(),
-                });
-                entries.len()
-            ];
-            let place = |id: &str| id.parse::<usize>().ok().filter(|p| *p < entries.len());
-            for done in answer.successful {
-                if let Some(position) = place(&done.id) {
-                    results[position] = Ok(());
-                }
-            }
-            for failed in answer.failed {
-                if let Some(position) = place(&failed.id) {
-                    let message = failed.message.unwrap_or_default();
-                    results[position] = Err(CallError {
-                        operation: OPERATION,
-                        class: class_of_code(&failed.code, &message),
-                        message: format!("{}: {message}", failed.code),
-                        code: Some(failed.code),
-                    });
-                }
-            }
-            Ok(results)
+            let done = answer.successful.iter().map(|done| done.id.as_str());
+            Ok(by_position(OPERATION, entries.len(), done, answer.failed))
         })
     }
 

@@ -1,12 +1,16 @@
 //! An SQS that answers what a test tells it.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_sdk_sqs::types::BatchResultErrorEntry;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
+use super::classify::class_of_code;
+use super::entries::by_position;
 use crate::error::{CallError, ErrorClass};
 use crate::handler::{MessageId, ReceiptHandle, SqsMessage};
 
@@ -14,19 +18,61 @@ use crate::handler::{MessageId, ReceiptHandle, SqsMessage};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Made {
     Delete(String),
+    DeleteBatch(Vec<String>),
     Visibility(String, Duration),
     VisibilityBatch(Vec<(String, Duration)>),
     Send(String),
+    Create(String),
+}
+
+/// The calls that a test can script beside receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum On {
+    Delete,
+    Visibility,
+    Send,
+    QueueUrl,
+    Create,
+    Attributes,
+}
+
+/// What SQS says to one call.
+#[derive(Clone, Debug)]
+pub(crate) enum Say {
+    /// Yes.
+    Done,
+    /// Yes, after a while.
+    Late(Duration),
+    /// No, and what class of failure that is.
+    Class(ErrorClass),
+    /// No, by SQS's code and message: the host's own classifier says what that is.
+    Code(&'static str, &'static str),
+    /// Nothing, for ever.
+    Hang,
+}
+
+/// What SQS says of one entry of a batch call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Entry {
+    Done,
+    Failed {
+        code: &'static str,
+        sender_fault: bool,
+    },
+    /// It is in neither list of the answer.
+    Silent,
 }
 
 #[derive(Default)]
 struct Script {
-    receives: VecDeque<Result<Vec<Received>, CallError>>,
-    asked: Vec<u8>,
+    receives: VecDeque<Result<Vec<Received>, Say>>,
+    asked: Vec<Receive>,
+    began: Vec<Instant>,
     made: Vec<Made>,
-    deletes: VecDeque<ErrorClass>,
-    visibilities: VecDeque<ErrorClass>,
-    sends: VecDeque<ErrorClass>,
+    says: HashMap<On, VecDeque<Say>>,
+    entries: HashMap<On, VecDeque<Vec<Entry>>>,
+    attributes: QueueAttributes,
+    reads: usize,
 }
 
 /// A call without a script: a receive waits out its long poll and is empty, everything else
@@ -38,8 +84,13 @@ pub(crate) struct Scripted {
 
 /// A message with this id, and `handle of id` as its handle.
 pub(crate) fn message(id: &str) -> Received {
+    message_under(id, &format!("handle of {id}"))
+}
+
+/// A message with this id under this handle: another receive of it.
+pub(crate) fn message_under(id: &str, handle: &str) -> Received {
     Received {
-        handle: Some(format!("handle of {id}").into()),
+        handle: Some(handle.into()),
         message: SqsMessage {
             body: "body".into(),
             id: Some(id.into()),
@@ -76,22 +127,54 @@ impl Scripted {
     }
 
     pub(crate) fn will_fail_to_receive(&self, class: ErrorClass) {
-        self.script()
-            .receives
-            .push_back(Err(error("ReceiveMessage", class)));
+        self.will_answer_a_receive(Say::Class(class));
+    }
+
+    /// The next receive brings no messages but this.
+    pub(crate) fn will_answer_a_receive(&self, say: Say) {
+        self.script().receives.push_back(Err(say));
         self.told.notify_one();
     }
 
+    /// Forgets what receives were to be answered.
+    pub(crate) fn forget_receives(&self) {
+        self.script().receives.clear();
+    }
+
+    /// What the next call that has no answer yet is answered.
+    pub(crate) fn will_say(&self, on: On, say: Say) {
+        self.script().says.entry(on).or_default().push_back(say);
+    }
+
+    /// What the next batch call is answered, entry by entry.
+    pub(crate) fn will_say_of_entries(&self, on: On, entries: Vec<Entry>) {
+        self.script()
+            .entries
+            .entry(on)
+            .or_default()
+            .push_back(entries);
+    }
+
     pub(crate) fn will_fail_to_delete(&self, class: ErrorClass) {
-        self.script().deletes.push_back(class);
+        self.will_say(On::Delete, Say::Class(class));
     }
 
     pub(crate) fn will_fail_to_change_visibility(&self, class: ErrorClass) {
-        self.script().visibilities.push_back(class);
+        self.will_say(On::Visibility, Say::Class(class));
     }
 
     pub(crate) fn will_fail_to_send(&self, class: ErrorClass) {
-        self.script().sends.push_back(class);
+        self.will_say(On::Send, Say::Class(class));
+    }
+
+    /// Forgets what calls of this kind were to be answered: they succeed from now on.
+    pub(crate) fn will_do(&self, on: On) {
+        self.script().says.remove(&on);
+    }
+
+    /// What the queue's attributes are from now on. Without this it sends none.
+    pub(crate) fn has_attributes(&self, attributes: QueueAttributes) {
+        self.script().attributes = attributes;
     }
 
     /// How many receives were started.
@@ -101,7 +184,23 @@ impl Scripted {
 
     /// How many messages each receive asked for.
     pub(crate) fn asked(&self) -> Vec<u8> {
-        self.script().asked.clone()
+        self.script().asked.iter().map(|r| r.max).collect()
+    }
+
+    /// The attempt id of each receive.
+    pub(crate) fn attempts(&self) -> Vec<Option<String>> {
+        let script = self.script();
+        script.asked.iter().map(|r| r.attempt.clone()).collect()
+    }
+
+    /// When each receive was started.
+    pub(crate) fn began(&self) -> Vec<Instant> {
+        self.script().began.clone()
+    }
+
+    /// How often the queue's attributes were read.
+    pub(crate) fn reads(&self) -> usize {
+        self.script().reads
     }
 
     /// The other calls, in the order they were made.
@@ -109,21 +208,78 @@ impl Scripted {
         self.script().made.clone()
     }
 
-    fn answer(&self, operation: &'static str, made: Made) -> Result<(), CallError> {
-        let mut script = self.script();
-        let failure = match made {
-            Made::Delete(_) => script.deletes.pop_front(),
-            Made::Send(_) => script.sends.pop_front(),
-            Made::Visibility(..) | Made::VisibilityBatch(_) => script.visibilities.pop_front(),
+    async fn answer(&self, operation: &'static str, on: On) -> Result<(), CallError> {
+        let next = self.script().says.entry(on).or_default().pop_front();
+        say(operation, next.unwrap_or(Say::Done)).await
+    }
+
+    async fn make(&self, operation: &'static str, on: On, made: Made) -> Result<(), CallError> {
+        self.script().made.push(made);
+        self.answer(operation, on).await
+    }
+
+    /// A batch call: told entry by entry, or as a whole like any other call.
+    async fn make_batch(
+        &self,
+        operation: &'static str,
+        on: On,
+        made: Made,
+        size: usize,
+    ) -> Result<Vec<Result<(), CallError>>, CallError> {
+        let entries = self.script().entries.entry(on).or_default().pop_front();
+        let Some(entries) = entries else {
+            self.make(operation, on, made).await?;
+            return Ok(vec![Ok(()); size]);
         };
-        script.made.push(made);
-        failure.map_or(Ok(()), |class| Err(error(operation, class)))
+        self.script().made.push(made);
+        assert_eq!(entries.len(), size, "the script has other entries");
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for (position, entry) in entries.into_iter().enumerate() {
+            let id = position.to_string();
+            match entry {
+                Entry::Done => done.push(id),
+                Entry::Silent => {}
+                Entry::Failed { code, sender_fault } => failed.push(
+                    BatchResultErrorEntry::builder()
+                        .id(id)
+                        .code(code)
+                        .sender_fault(sender_fault)
+                        .build()
+                        .unwrap(),
+                ),
+            }
+        }
+        let done = done.iter().map(String::as_str);
+        Ok(by_position(operation, size, done, failed))
+    }
+}
+
+async fn say(operation: &'static str, say: Say) -> Result<(), CallError> {
+    match say {
+        Say::Done => Ok(()),
+        Say::Late(after) => {
+            tokio::time::sleep(after).await;
+            Ok(())
+        }
+        Say::Class(class) => Err(error(operation, class)),
+        Say::Code(code, message) => Err(CallError {
+            operation,
+            class: class_of_code(code, message),
+            code: Some(code.into()),
+            message: format!("{code}: {message}"),
+        }),
+        Say::Hang => std::future::pending().await,
     }
 }
 
 impl SqsApi for Scripted {
     fn receive(&self, receive: Receive) -> Called<'_, Vec<Received>> {
-        self.script().asked.push(receive.max);
+        let wait = receive.wait;
+        {
+            let mut script = self.script();
+            script.asked.push(receive);
+            script.began.push(Instant::now());
+        }
         Box::pin(async move {
             let next = async {
                 loop {
@@ -133,15 +289,26 @@ impl SqsApi for Scripted {
                     self.told.notified().await;
                 }
             };
-            tokio::time::timeout(receive.wait, next)
-                .await
-                .unwrap_or_else(|_| Ok(Vec::new()))
+            match tokio::time::timeout(wait, next).await {
+                Ok(Ok(messages)) => Ok(messages),
+                Ok(Err(answer)) => say("ReceiveMessage", answer).await.map(|()| Vec::new()),
+                Err(_) => Ok(Vec::new()),
+            }
         })
     }
 
     fn delete<'a>(&'a self, _: &'a QueueUrl, handle: &'a ReceiptHandle) -> Called<'a, ()> {
         let made = Made::Delete(handle.to_string());
-        Box::pin(async move { self.answer("DeleteMessage", made) })
+        Box::pin(self.make("DeleteMessage", On::Delete, made))
+    }
+
+    fn delete_batch<'a>(
+        &'a self,
+        _: &'a QueueUrl,
+        handles: &'a [ReceiptHandle],
+    ) -> Called<'a, Vec<Result<(), CallError>>> {
+        let made = Made::DeleteBatch(handles.iter().map(ToString::to_string).collect());
+        Box::pin(self.make_batch("DeleteMessageBatch", On::Delete, made, handles.len()))
     }
 
     fn change_visibility<'a>(
@@ -151,7 +318,7 @@ impl SqsApi for Scripted {
         visibility: Duration,
     ) -> Called<'a, ()> {
         let made = Made::Visibility(handle.to_string(), visibility);
-        Box::pin(async move { self.answer("ChangeMessageVisibility", made) })
+        Box::pin(self.make("ChangeMessageVisibility", On::Visibility, made))
     }
 
     fn change_visibility_batch<'a>(
@@ -159,23 +326,25 @@ impl SqsApi for Scripted {
         _: &'a QueueUrl,
         entries: &'a [(ReceiptHandle, Duration)],
     ) -> Called<'a, Vec<Result<(), CallError>>> {
+        const OPERATION: &str = "ChangeMessageVisibilityBatch";
         let list = entries.iter().map(|(h, v)| (h.to_string(), *v)).collect();
-        Box::pin(async move {
-            self.answer("ChangeMessageVisibilityBatch", Made::VisibilityBatch(list))?;
-            Ok(vec![Ok(()); entries.len()])
-        })
+        let made = Made::VisibilityBatch(list);
+        Box::pin(self.make_batch(OPERATION, On::Visibility, made, entries.len()))
     }
 
     fn send(&self, send: Send) -> Called<'_, MessageId> {
         let made = Made::Send(send.body);
         Box::pin(async move {
-            self.answer("SendMessage", made)?;
+            self.make("SendMessage", On::Send, made).await?;
             Ok("sent".into())
         })
     }
 
     fn queue_url<'a>(&'a self, name: &'a str, _: Option<&'a str>) -> Called<'a, QueueUrl> {
-        Box::pin(async move { Ok(QueueUrl::new(format!("http://sqs/{name}"))) })
+        Box::pin(async move {
+            self.answer("GetQueueUrl", On::QueueUrl).await?;
+            Ok(QueueUrl::new(format!("http://sqs/{name}")))
+        })
     }
 
     fn create_queue<'a>(
@@ -183,10 +352,18 @@ impl SqsApi for Scripted {
         name: &'a str,
         _: &'a [(&'a str, &'a str)],
     ) -> Called<'a, QueueUrl> {
-        Box::pin(async move { Ok(QueueUrl::new(format!("http://sqs/{name}"))) })
+        Box::pin(async move {
+            let made = Made::Create(name.to_owned());
+            self.make("CreateQueue", On::Create, made).await?;
+            Ok(QueueUrl::new(format!("http://sqs/{name}")))
+        })
     }
 
     fn queue_attributes<'a>(&'a self, _: &'a QueueUrl) -> Called<'a, QueueAttributes> {
-        Box::pin(async move { Ok(QueueAttributes::default()) })
+        Box::pin(async move {
+            self.script().reads += 1;
+            self.answer("GetQueueAttributes", On::Attributes).await?;
+            Ok(self.script().attributes.clone())
+        })
     }
 }

@@ -320,6 +320,7 @@ async fn read_replies(api: &AwsSqs) -> Result<usize> {
                 max: 10,
                 wait: Duration::ZERO,
                 visibility: None,
+                attempt: None,
             })
             .await?;
         if replies.is_empty() {

@@ -1,0 +1,43 @@
+//! SQS's codes, each by one name.
+
+/// The name that SQS's model has for a code. Its answers spell some as the old query protocol did
+/// (`AWS.SimpleQueueService.NonExistentQueue`, `KMS.DisabledException`), others with a namespace.
+pub(crate) fn name_of(code: &str) -> &str {
+    match code {
+        "KMS.AccessDeniedException" => "KmsAccessDenied",
+        "KMS.DisabledException" => "KmsDisabled",
+        "KMS.InvalidKeyUsageException" => "KmsInvalidKeyUsage",
+        "KMS.InvalidStateException" => "KmsInvalidState",
+        "KMS.NotFoundException" => "KmsNotFound",
+        "KMS.OptInRequired" => "KmsOptInRequired",
+        "KMS.ThrottlingException" => "KmsThrottled",
+        code => match code.rsplit(['.', '#']).next().unwrap_or(code) {
+            "NonExistentQueue" => "QueueDoesNotExist",
+            name => name,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Rule 2.4.
+    #[test]
+    fn every_spelling_of_a_code_has_one_name() {
+        for (code, name) in [
+            ("QueueDoesNotExist", "QueueDoesNotExist"),
+            (
+                "AWS.SimpleQueueService.NonExistentQueue",
+                "QueueDoesNotExist",
+            ),
+            ("com.amazonaws.sqs#QueueDoesNotExist", "QueueDoesNotExist"),
+            ("AWS.SimpleQueueService.OverLimit", "OverLimit"),
+            ("KMS.ThrottlingException", "KmsThrottled"),
+            ("KmsThrottled", "KmsThrottled"),
+            ("", ""),
+        ] {
+            assert_eq!(name_of(code), name, "{code}");
+        }
+    }
+}
