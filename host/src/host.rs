@@ -20,7 +20,7 @@ use crate::error::{CallError, ErrorClass, SqsError};
 use crate::file::read_text;
 use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
-use crate::observe::{Counters, Event, Observer, Source, Tap};
+use crate::observe::{Counters, Event, Observer, Readiness, Source, Tap};
 use crate::plugin::{Guests, LoadError, Plugin, load};
 use crate::sqs::{Connection, OpenQueue, Opening, Publisher, open};
 
@@ -227,6 +227,14 @@ impl Host {
                     Arc::clone(p.observer.counters()),
                 )
             })
+            .collect()
+    }
+
+    /// Whether each subscription can receive, now and as it changes (rule 2.4).
+    pub fn readiness(&self) -> Vec<(Source, Arc<Readiness>)> {
+        let observers = self.prepared.iter().map(|p| &p.observer);
+        observers
+            .map(|o| (o.source().clone(), Arc::clone(o.readiness())))
             .collect()
     }
 

@@ -12,11 +12,10 @@ use super::worker::Worker;
 use crate::Shutdown;
 use crate::config::SqsSubscription;
 use crate::handler::{Handler, HandlerKind};
-use crate::limits::ATTRIBUTES_REREAD;
 use crate::observe::{Event, Observer};
 use crate::sqs::{
-    LeaseKeeper, OpenQueue, Publisher, Pump, QueueState, QueueUrl, Settler, Slots, SqsApi,
-    release_all,
+    Finished, LeaseKeeper, OpenQueue, Publisher, Pump, QueueState, Settler, Slots, SqsApi,
+    keep_reading, release_all,
 };
 
 /// A mount with everything it needs to run.
@@ -62,11 +61,12 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     let (intake, channel) = mpsc::channel(1);
     let feed = Arc::new(Feed::new(kind, channel));
     let left = Arc::new(AtomicUsize::new(0));
-    let settler = Settler {
-        api: Arc::clone(&api),
-        queue: url.clone(),
-        observer: observer.clone(),
-    };
+    let settler = Settler::new(
+        Arc::clone(&api),
+        url.clone(),
+        observer.clone(),
+        Finished::new(),
+    );
 
     // These run to the very end: a lease is kept until its message is settled.
     let mut background = JoinSet::new();
@@ -74,29 +74,27 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         let leases = Arc::clone(&leases);
         move || Arc::clone(&leases).run()
     }));
-    if subscription.visibility.is_none() {
-        background.spawn(supervise("attribute reader", observer.clone(), {
+    background.spawn(supervise("attribute reader", observer.clone(), {
+        let (api, url) = (Arc::clone(&api), url.clone());
+        let (state, observer) = (Arc::clone(&state), observer.clone());
+        let named = subscription.visibility.is_some();
+        move || {
             let (api, url) = (Arc::clone(&api), url.clone());
-            let (state, observer) = (Arc::clone(&state), observer.clone());
-            move || {
-                reread(
-                    Arc::clone(&api),
-                    url.clone(),
-                    Arc::clone(&state),
-                    observer.clone(),
-                )
-            }
-        }));
-    }
+            keep_reading(api, url, Arc::clone(&state), named, observer.clone())
+        }
+    }));
 
     let pump = Arc::new(Pump {
         api,
         queue: url,
+        fifo: subscription.queue.name().is_fifo(),
+        create: (subscription.create_if_missing).then(|| subscription.queue.clone()),
         wait: subscription.wait,
         receive: subscription.receive.get(),
         visibility: subscription.visibility,
         state: Arc::clone(&state),
         leases,
+        settler: settler.clone(),
         slots,
         observer: observer.clone(),
     });
@@ -153,16 +151,5 @@ fn slots(subscription: &SqsSubscription, kind: HandlerKind, state: &QueueState) 
     match kind {
         HandlerKind::Single => Slots::PerMessage(workers),
         HandlerKind::Batch => Slots::PerBatch(workers),
-    }
-}
-
-/// Reads the queue's own visibility timeout again every few minutes (rule 1.5). What cannot be
-/// read stays as it was.
-async fn reread(api: Arc<dyn SqsApi>, url: QueueUrl, state: Arc<QueueState>, observer: Observer) {
-    loop {
-        tokio::time::sleep(ATTRIBUTES_REREAD).await;
-        if let Ok(attributes) = api.queue_attributes(&url).await {
-            state.take(&attributes, &observer);
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! A whole subscription against a scripted SQS, with a handler that is no guest.
 
+mod settling;
+
 use std::num::{NonZeroU8, NonZeroUsize};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -101,8 +103,19 @@ async fn play(
     subscription: SqsSubscription,
     for_long: Duration,
 ) -> Ended {
-    let queue = QueueUrl::new("http://sqs/q");
     let observer = Observer::of_a_test();
+    play_before(api, handler, subscription, for_long, observer).await
+}
+
+/// [`play`] with an observer of the test's own.
+async fn play_before(
+    api: &Arc<Scripted>,
+    handler: &Arc<Native>,
+    subscription: SqsSubscription,
+    for_long: Duration,
+    observer: Observer,
+) -> Ended {
+    let queue = QueueUrl::new("http://sqs/q");
     let publisher = subscription.reply.clone().map(|target| {
         Arc::new(Publisher::new(
             api.clone(),

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tracing::{debug, error, info, warn};
 
 use super::metrics::{Count, Counters, Snapshot};
-use crate::error::{CallError, ErrorClass, SqsError};
+use super::readiness::Readiness;
+use crate::error::{CallError, SqsError};
 use crate::handler::{Answer, MessageId, Outcome};
 
 /// Where events come from: one plugin's subscription of one queue.
@@ -64,6 +65,19 @@ pub enum Event<'a> {
     },
     /// A receive succeeded after some had failed.
     ReceiveRecovered,
+    /// The queue was missing, and was created.
+    Created,
+    /// The queue is missing, and could not be created. It is tried again.
+    NotCreated {
+        /// Why.
+        error: &'a SqsError,
+        /// Whether the try before it had failed of the same.
+        still: bool,
+    },
+    /// A message came that is here already: its lease goes on under the newer handle.
+    HeldAlready,
+    /// A message came that was finished before: it is deleted, and not handled again.
+    FinishedAlready,
     /// A handler is called.
     Handling {
         /// How often the message has been received.
@@ -113,6 +127,8 @@ pub enum Event<'a> {
         /// What was given.
         given: Duration,
     },
+    /// The lease of a message that is to be retried is lost: it comes back by itself.
+    RetryNotSent,
     /// A settlement failed and is tried again.
     SettleRetried {
         /// Why.
@@ -173,6 +189,7 @@ pub type Tap = Arc<dyn Fn(&Source, Option<&MessageId>, &Event<'_>) + Send + Sync
 pub struct Observer {
     source: Arc<Source>,
     counters: Arc<Counters>,
+    readiness: Arc<Readiness>,
     tap: Option<Tap>,
 }
 
@@ -182,6 +199,7 @@ impl Observer {
         Self {
             source: Arc::new(source),
             counters: Arc::default(),
+            readiness: Arc::default(),
             tap,
         }
     }
@@ -196,10 +214,16 @@ impl Observer {
         &self.counters
     }
 
+    /// Whether the subscription can receive.
+    pub fn readiness(&self) -> &Arc<Readiness> {
+        &self.readiness
+    }
+
     /// Logs, counts and shows one event, of one message or of the subscription.
     pub fn emit(&self, message: Option<&MessageId>, event: Event<'_>) {
         self.log(message, &event);
         self.count(&event);
+        self.readiness.note(&event);
         if let Some(tap) = &self.tap {
             tap(&self.source, message, &event);
         }
@@ -231,10 +255,15 @@ impl Observer {
             Event::LeaseLost { .. } => add(Count::LeaseLost, 1),
             Event::SettleFailed { .. } => add(Count::SettleFailed, 1),
             Event::Panicked { .. } => add(Count::Panicked, 1),
+            Event::HeldAlready => add(Count::HeldAlready, 1),
+            Event::FinishedAlready => add(Count::FinishedAlready, 1),
             Event::Ready { .. }
             | Event::NotReady { .. }
             | Event::NoHandle
             | Event::ReceiveRecovered
+            | Event::Created
+            | Event::NotCreated { .. }
+            | Event::RetryNotSent
             | Event::Handling { .. }
             | Event::GivenUp { .. }
             | Event::NotBegun
@@ -273,7 +302,7 @@ impl Observer {
                 line!(
                     warn,
                     "not ready; tried until it is: {error}{}",
-                    advice(error.class())
+                    error.remedy().advice()
                 )
             }
             Event::Received { messages } => line!(debug, messages, "received"),
@@ -292,7 +321,7 @@ impl Observer {
                 warn,
                 ?pause,
                 "receive failed; tried until it works: {error}{}",
-                advice(Some(error.class))
+                error.remedy().advice()
             ),
             Event::ReceiveFailed {
                 error,
@@ -302,6 +331,29 @@ impl Observer {
                 line!(debug, ?pause, "receive still fails: {error}")
             }
             Event::ReceiveRecovered => line!(info, "receives again"),
+            Event::Created => line!(info, "the queue was missing; it is created"),
+            Event::NotCreated { error, still } => {
+                let advice = error.remedy().advice();
+                if *still {
+                    line!(debug, "the queue still cannot be created: {error}")
+                } else {
+                    line!(
+                        warn,
+                        "the queue is missing and cannot be created; tried until it can: \
+                         {error}{advice}"
+                    )
+                }
+            }
+            Event::HeldAlready => line!(
+                debug,
+                id,
+                "received again while it is here: settled with its newest handle"
+            ),
+            Event::FinishedAlready => line!(
+                info,
+                id,
+                "received again though it was finished: deleted without another handling"
+            ),
             Event::Handling { receive_count } => {
                 line!(
                     debug,
@@ -357,6 +409,11 @@ impl Observer {
                 ?asked,
                 ?given,
                 "SQS hides a message for twelve hours at most: the delay is shortened"
+            ),
+            Event::RetryNotSent => line!(
+                debug,
+                id,
+                "the lease is lost, so the message comes back by itself"
             ),
             Event::SettleRetried { error } => line!(debug, id, "settled again: {error}"),
             Event::SettleFailed { error } => line!(
@@ -439,20 +496,5 @@ fn name(outcome: &Outcome) -> &'static str {
         Outcome::RetryAfter(_) => "retry-after",
         Outcome::DeadLetter(_) => "dead-letter",
         Outcome::Reply(_) => "reply",
-    }
-}
-
-/// What the operator can do about a class of error.
-fn advice(class: Option<ErrorClass>) -> &'static str {
-    match class {
-        Some(ErrorClass::Missing) => {
-            "; create the queue, correct its name or region, or set create_if_missing = true"
-        }
-        Some(ErrorClass::Denied) => {
-            "; check the credentials in force, and that they may sqs:ReceiveMessage, \
-             sqs:DeleteMessage, sqs:ChangeMessageVisibility, sqs:GetQueueUrl and \
-             sqs:GetQueueAttributes on the queue"
-        }
-        _ => "",
     }
 }

@@ -41,6 +41,10 @@ pub enum Count {
     LeaseLost,
     /// Settlements that were given up.
     SettleFailed,
+    /// Messages received again while they were here.
+    HeldAlready,
+    /// Messages received again though they were finished, and deleted without another handling.
+    FinishedAlready,
     /// Tasks that panicked and were started again.
     Panicked,
 }

@@ -3,7 +3,9 @@
 mod event;
 mod logging;
 mod metrics;
+mod readiness;
 
 pub use event::{Event, Observer, Source, Tap};
 pub use logging::{LogFormat, init_logging};
 pub use metrics::{Count, Counters, Snapshot};
+pub use readiness::{Readiness, Ready};

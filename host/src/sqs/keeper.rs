@@ -4,7 +4,11 @@
 //! held (rule 4.1). The order of what is due is a heap, so a thousand leases cost one timer.
 //!
 //! Invariants: a lease that is paused or lost is never handed out by [`Keeper::take_due`]; one
-//! whose extension is under way is handed out again only once that extension has been reported.
+//! whose extension is under way is handed out again only once that extension has been reported; a
+//! message has one lease at a time, under its newest handle (rule 5.13).
+
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -12,9 +16,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::backoff::doubled;
 use crate::error::ErrorClass;
 use crate::handler::{MessageId, ReceiptHandle};
-use crate::limits::{EXTEND_TOGETHER, MAX_VISIBILITY, WINDOW_MARGIN};
+use crate::limits::{
+    CALL_TIMEOUT, EXTEND_BACKOFF, EXTEND_BACKOFF_MAX, EXTEND_TOGETHER, LAPSE_MARGIN,
+    MAX_VISIBILITY, WINDOW_MARGIN,
+};
 
 /// Names a lease within its keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +34,17 @@ pub(super) struct Extension {
     pub(super) id: LeaseId,
     pub(super) handle: ReceiptHandle,
     pub(super) visibility: Duration,
+    /// How long the call may take: what is left of the lease must hold another try.
+    pub(super) attempt: Duration,
+}
+
+/// What a receive of a message means for its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// A lease was taken: the message is to be handled.
+    New(LeaseId),
+    /// The message is here already; its lease goes on under the newer handle (rule 5.13).
+    Renewed,
 }
 
 /// What a failed extension means.
@@ -35,6 +54,10 @@ pub(super) enum AfterFailure {
     Again,
     /// The lease is over.
     Lost,
+    /// The twelve hours are used up: it lasts for what is left, and is extended no more.
+    WindowUsed(Duration),
+    /// It matters no more: the handle is not the newest, or a settlement waits.
+    Ignored,
     /// The lease had been let go meanwhile.
     Gone,
 }
@@ -69,6 +92,13 @@ struct Held {
     window_end: Instant,
     /// When the message comes back if nothing is done.
     expires: Instant,
+    /// Whether it may have been visible at some moment, so that its handle may not be the newest.
+    lapsed: bool,
+    /// Whether it is being put back to be received at once: another receive of it is not the same
+    /// message twice, but what was asked for.
+    leaving: bool,
+    /// How many extensions in a row have failed.
+    failures: u32,
     state: State,
 }
 
@@ -77,22 +107,37 @@ struct Held {
 pub(super) struct Keeper {
     next: u64,
     held: HashMap<LeaseId, Held>,
+    /// The lease of each message that has an id.
+    by_message: HashMap<MessageId, LeaseId>,
     /// When to look at which lease. An entry may be out of date; the lease's own state decides.
     due: BinaryHeap<Reverse<(Instant, LeaseId)>>,
 }
 
 impl Keeper {
-    /// Takes a lease of a message that was received at `now`.
+    /// Takes a lease of a message that was received at `now`, or goes on with the one it has.
     pub(super) fn hold(
         &mut self,
         now: Instant,
         handle: ReceiptHandle,
         message: Option<MessageId>,
         visibility: Duration,
-    ) -> LeaseId {
+    ) -> Taken {
+        let known = message.as_ref().and_then(|id| self.by_message.get(id));
+        if let Some(id) = known.copied()
+            && let Some(held) = self.held.get_mut(&id)
+        {
+            if !held.leaving {
+                self.renew(id, now, handle, visibility);
+                return Taken::Renewed;
+            }
+            // Its old lease has nothing left to keep, and may not touch the new one's message.
+            held.state = State::Lost;
+        }
         let id = LeaseId(self.next);
         self.next += 1;
-        let due = now + visibility / 2;
+        if let Some(message) = &message {
+            self.by_message.insert(message.clone(), id);
+        }
         self.held.insert(
             id,
             Held {
@@ -101,11 +146,33 @@ impl Keeper {
                 visibility,
                 window_end: now + MAX_VISIBILITY - WINDOW_MARGIN,
                 expires: now + visibility,
-                state: State::Armed { due },
+                lapsed: false,
+                leaving: false,
+                failures: 0,
+                state: State::Paused,
             },
         );
-        self.due.push(Reverse((due, id)));
-        id
+        self.arm(id, now + visibility / 2);
+        Taken::New(id)
+    }
+
+    /// The message was received again: the newest handle is the one that SQS takes, and the period
+    /// and the twelve hours count from this receive.
+    fn renew(&mut self, id: LeaseId, now: Instant, handle: ReceiptHandle, visibility: Duration) {
+        let Some(held) = self.held.get_mut(&id) else {
+            return;
+        };
+        held.handle = handle;
+        held.visibility = visibility;
+        held.window_end = now + MAX_VISIBILITY - WINDOW_MARGIN;
+        held.expires = now + visibility;
+        held.lapsed = true;
+        held.failures = 0;
+        match held.state {
+            // The answer that is awaited, or the settlement that is under way, goes on from here.
+            State::Extending { .. } | State::Paused => {}
+            State::Armed { .. } | State::Final | State::Lost => self.arm(id, now + visibility / 2),
+        }
     }
 
     /// When [`Keeper::take_due`] has something to hand out next.
@@ -140,6 +207,7 @@ impl Keeper {
                 let left = held.window_end.saturating_duration_since(now);
                 // Whole seconds are all that SQS knows: rounding down stays inside the window.
                 let visibility = held.visibility.min(Duration::from_secs(left.as_secs()));
+                let attempt = attempt(held.expires.saturating_duration_since(now));
                 if visibility.is_zero() {
                     held.state = State::Final;
                     continue;
@@ -149,46 +217,99 @@ impl Keeper {
                     id,
                     handle: held.handle.clone(),
                     visibility,
+                    attempt,
                 });
             }
         }
         extensions
     }
 
-    /// An extension that was sent at `sent` succeeded. Answers whether it was the last one that
-    /// the twelve hours allow.
-    pub(super) fn extended(&mut self, id: LeaseId, sent: Instant, visibility: Duration) -> bool {
+    /// An extension that was sent at `sent` succeeded by `now`. Answers whether it was the last one
+    /// that the twelve hours allow.
+    pub(super) fn extended(&mut self, extension: &Extension, sent: Instant, now: Instant) -> bool {
+        let id = extension.id;
         let Some(held) = self.held.get_mut(&id) else {
             return false;
         };
-        held.expires = sent + visibility;
-        let last = visibility < held.visibility;
+        if held.handle != extension.handle {
+            self.answered_late(id);
+            return false;
+        }
+        held.lapsed |= now + LAPSE_MARGIN >= held.expires;
+        held.expires = sent + extension.visibility;
+        held.failures = 0;
+        let last = extension.visibility < held.visibility;
         match held.state {
             State::Extending { then: Then::Pause } => held.state = State::Paused,
             State::Extending { then: Then::Arm } if last => held.state = State::Final,
-            State::Extending { then: Then::Arm } => self.arm(id, sent + visibility / 2),
+            State::Extending { then: Then::Arm } => self.arm(id, sent + extension.visibility / 2),
             _ => {}
         }
         last
     }
 
-    /// An extension failed at `now`. A passing failure is tried again after a quarter of what is
-    /// left of the lease, so that a few tries fit into it (rule 4.4).
-    pub(super) fn failed(&mut self, id: LeaseId, now: Instant, class: ErrorClass) -> AfterFailure {
+    /// An extension failed at `now`. A passing failure is tried again soon, and sooner where little
+    /// is left of the lease, so that a few tries fit into it (rule 4.4).
+    pub(super) fn failed(
+        &mut self,
+        extension: &Extension,
+        now: Instant,
+        class: ErrorClass,
+    ) -> AfterFailure {
+        let id = extension.id;
         let Some(held) = self.held.get_mut(&id) else {
             return AfterFailure::Gone;
         };
-        if let State::Extending { then: Then::Pause } = held.state {
-            held.state = State::Paused;
-            return AfterFailure::Again;
+        // What becomes of an older handle says nothing of the newest.
+        if held.handle != extension.handle {
+            self.answered_late(id);
+            return AfterFailure::Ignored;
         }
+        let State::Extending { then } = held.state else {
+            return AfterFailure::Ignored;
+        };
         let left = held.expires.saturating_duration_since(now);
-        if class == ErrorClass::LostHandle || left.is_zero() {
-            held.state = State::Lost;
-            return AfterFailure::Lost;
+        match (class, then) {
+            (ErrorClass::LostHandle, _) => {
+                held.state = State::Lost;
+                AfterFailure::Lost
+            }
+            (ErrorClass::WindowUsed, _) => {
+                held.state = State::Final;
+                held.window_end = held.window_end.min(held.expires);
+                AfterFailure::WindowUsed(left)
+            }
+            (_, Then::Pause) => {
+                held.state = State::Paused;
+                AfterFailure::Again
+            }
+            _ if left.is_zero() => {
+                held.state = State::Lost;
+                AfterFailure::Lost
+            }
+            _ => {
+                let wait = doubled(EXTEND_BACKOFF, held.failures, EXTEND_BACKOFF_MAX);
+                held.failures += 1;
+                self.arm(id, now + wait.min(left / 4));
+                AfterFailure::Again
+            }
         }
-        self.arm(id, now + left / 4);
-        AfterFailure::Again
+    }
+
+    /// An extension under a handle that is not the newest was answered: the lease goes on under
+    /// the newest.
+    fn answered_late(&mut self, id: LeaseId) {
+        let Some(held) = self.held.get_mut(&id) else {
+            return;
+        };
+        match held.state {
+            State::Extending { then: Then::Pause } => held.state = State::Paused,
+            State::Extending { then: Then::Arm } => {
+                let half = held.expires - held.visibility / 2;
+                self.arm(id, half);
+            }
+            _ => {}
+        }
     }
 
     /// Stops extending. Answers `false` while an extension is under way: ask again once it has
@@ -228,10 +349,57 @@ impl Keeper {
         }
     }
 
+    /// The message is being put back to be received at once. Where it is received again before
+    /// the answer, that is a receive to be handled like any other.
+    pub(super) fn leave(&mut self, id: LeaseId) {
+        if let Some(held) = self.held.get_mut(&id) {
+            held.leaving = true;
+        }
+    }
+
+    /// A settlement with `handle` succeeded. Where that is the message's newest handle the lease is
+    /// let go, so that another receive of the message is a new one; else nothing is settled, and
+    /// the answer is `false`.
+    pub(super) fn finish(&mut self, id: LeaseId, handle: &ReceiptHandle) -> bool {
+        match self.held.get(&id) {
+            Some(held) if held.handle != *handle => false,
+            _ => {
+                self.release(id);
+                true
+            }
+        }
+    }
+
     /// Lets a lease go. Where the message was not settled it comes back when its time-out lapses
     /// (rule 4.6).
     pub(super) fn release(&mut self, id: LeaseId) {
-        self.held.remove(&id);
+        if let Some(held) = self.held.remove(&id)
+            && let Some(message) = held.message
+            && self.by_message.get(&message) == Some(&id)
+        {
+            self.by_message.remove(&message);
+        }
+    }
+
+    /// The newest handle of a lease's message.
+    pub(super) fn handle(&self, id: LeaseId) -> Option<ReceiptHandle> {
+        self.held.get(&id).map(|held| held.handle.clone())
+    }
+
+    /// Whether SQS said that the handle is no good any more, or the message is held by another
+    /// lease by now.
+    pub(super) fn is_lost(&self, id: LeaseId) -> bool {
+        self.held
+            .get(&id)
+            .is_none_or(|held| held.state == State::Lost)
+    }
+
+    /// Whether the message may have been visible at some moment until `now`. Then a delete that
+    /// succeeded may have deleted nothing (rule 5.11).
+    pub(super) fn may_have_lapsed(&self, id: LeaseId, now: Instant) -> bool {
+        self.held.get(&id).is_none_or(|held| {
+            held.lapsed || held.state == State::Lost || now + LAPSE_MARGIN >= held.expires
+        })
     }
 
     /// When the message comes back if nothing is done.
@@ -255,133 +423,8 @@ impl Keeper {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn ms(n: u64) -> Duration {
-        Duration::from_millis(n)
-    }
-
-    fn hold(keeper: &mut Keeper, now: Instant, handle: &str, visibility: Duration) -> LeaseId {
-        keeper.hold(now, handle.into(), None, visibility)
-    }
-
-    /// Runs a lease for `total`, each extension answered at once; when they were sent.
-    fn extensions(visibility: Duration, total: Duration) -> Vec<Duration> {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        hold(&mut keeper, start, "h", visibility);
-        let mut sent = Vec::new();
-        while let Some(due) = keeper.next_due()
-            && due < start + total
-        {
-            for extension in keeper.take_due(due) {
-                sent.push(due - start);
-                keeper.extended(extension.id, due, extension.visibility);
-            }
-        }
-        sent
-    }
-
-    // Rules 4.1 and 4.7: five seconds of work under a two-second visibility.
-    #[test]
-    fn a_lease_is_re_armed_halfway_through_each_period() {
-        assert_eq!(
-            extensions(ms(2000), ms(5000)),
-            [ms(1000), ms(2000), ms(3000), ms(4000)]
-        );
-        assert_eq!(
-            extensions(ms(1000), ms(2100)),
-            [ms(500), ms(1000), ms(1500), ms(2000)]
-        );
-    }
-
-    // Rule 4.3.
-    #[test]
-    fn the_last_extension_reaches_the_end_of_the_window_and_no_further() {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        let id = hold(&mut keeper, start, "h", MAX_VISIBILITY);
-        let due = keeper.next_due().unwrap();
-        assert_eq!(due - start, MAX_VISIBILITY / 2);
-        let extension = keeper.take_due(due).pop().unwrap();
-        assert_eq!(extension.visibility, MAX_VISIBILITY / 2 - WINDOW_MARGIN);
-        assert!(
-            keeper.extended(id, due, extension.visibility),
-            "the last one"
-        );
-        assert_eq!(keeper.next_due(), None);
-    }
-
-    // Rule 4.1: extensions that fall due together share a call.
-    #[test]
-    fn leases_of_one_receive_fall_due_together() {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        for n in 0..10 {
-            hold(&mut keeper, start + ms(n), &n.to_string(), ms(2000));
-        }
-        hold(&mut keeper, start + ms(500), "later", ms(2000));
-        let due = keeper.next_due().unwrap();
-        assert_eq!(keeper.take_due(due - ms(1)), [], "nothing is sent early");
-        assert_eq!(keeper.take_due(due).len(), 10);
-        assert_eq!(keeper.next_due(), Some(start + ms(1500)));
-    }
-
-    // Rule 4.5.
-    #[test]
-    fn a_pause_waits_for_the_extension_under_way() {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        let id = hold(&mut keeper, start, "h", ms(2000));
-        let sent = start + ms(1000);
-        keeper.take_due(sent);
-        assert!(!keeper.pause(id), "an extension is under way");
-        keeper.extended(id, sent, ms(2000));
-        assert!(keeper.pause(id));
-        assert_eq!(keeper.next_due(), None, "none follows");
-        keeper.resume(id, sent + ms(1200));
-        assert_eq!(
-            keeper.next_due(),
-            Some(sent + ms(1200)),
-            "half a period has gone by"
-        );
-    }
-
-    // Rule 4.4.
-    #[test]
-    fn a_failed_extension_is_tried_again_inside_the_lease_and_a_lost_handle_never() {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        let id = hold(&mut keeper, start, "h", ms(2000));
-        let mut now = start + ms(1000);
-        let mut tries = 0;
-        while now < start + ms(1900) {
-            assert_eq!(keeper.take_due(now).len(), 1);
-            assert_eq!(
-                keeper.failed(id, now, ErrorClass::Network),
-                AfterFailure::Again
-            );
-            now = keeper.next_due().unwrap();
-            tries += 1;
-        }
-        assert!(tries > 3, "{tries} tries");
-        keeper.take_due(now);
-        assert_eq!(
-            keeper.failed(id, now, ErrorClass::LostHandle),
-            AfterFailure::Lost
-        );
-        assert_eq!(keeper.next_due(), None);
-    }
-
-    // Rule 4.6.
-    #[test]
-    fn a_lease_let_go_is_extended_no_more() {
-        let start = Instant::now();
-        let mut keeper = Keeper::default();
-        let id = hold(&mut keeper, start, "h", ms(2000));
-        keeper.release(id);
-        assert_eq!((keeper.next_due(), keeper.len()), (None, 0));
-    }
+/// How long an extension may take with `left` of its lease: half of that, so that one that hangs
+/// is tried again, but long enough for a server that is slow.
+fn attempt(left: Duration) -> Duration {
+    (left / 2).clamp(Duration::from_millis(500), CALL_TIMEOUT)
 }

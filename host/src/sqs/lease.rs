@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::api::{QueueUrl, SqsApi};
-use super::keeper::{AfterFailure, Extension, Keeper, LeaseId};
+use super::keeper::{AfterFailure, Extension, Keeper, LeaseId, Taken};
 use crate::error::CallError;
 use crate::handler::{MessageId, ReceiptHandle};
-use crate::limits::MAX_BATCH;
+use crate::limits::{CALL_TIMEOUT, MAX_BATCH};
 use crate::observe::{Event, Observer};
 
 /// Sends the extensions of one queue's leases.
@@ -47,21 +47,25 @@ impl LeaseKeeper {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the lease of a message that was received just now (rule 3.6).
+    /// Starts the lease of a message that was received just now (rule 3.6). None where the message
+    /// is here already: its lease goes on under the newer handle, and it is not to be handed out
+    /// (rule 5.13).
     pub fn hold(
         self: &Arc<Self>,
         handle: ReceiptHandle,
         message: Option<MessageId>,
         visibility: Duration,
-    ) -> Lease {
-        let id = self
+    ) -> Option<Lease> {
+        let taken = self
             .leases()
-            .hold(Instant::now(), handle.clone(), message, visibility);
+            .hold(Instant::now(), handle, message, visibility);
         self.changed.notify_one();
-        Lease {
-            keeper: Arc::clone(self),
-            id,
-            handle,
+        match taken {
+            Taken::New(id) => Some(Lease {
+                keeper: Arc::clone(self),
+                id,
+            }),
+            Taken::Renewed => None,
         }
     }
 
@@ -95,27 +99,15 @@ impl LeaseKeeper {
 
     async fn extend(&self, extensions: Vec<Extension>) {
         let sent = Instant::now();
-        let results = match extensions.as_slice() {
-            [one] => vec![
-                self.api
-                    .change_visibility(&self.queue, &one.handle, one.visibility)
-                    .await,
-            ],
-            several => {
-                let entries: Vec<_> = several
-                    .iter()
-                    .map(|e| (e.handle.clone(), e.visibility))
-                    .collect();
-                match self
-                    .api
-                    .change_visibility_batch(&self.queue, &entries)
-                    .await
-                {
-                    Ok(results) => results,
-                    Err(error) => vec![Err(error); several.len()],
-                }
-            }
-        };
+        let attempt = extensions.iter().map(|e| e.attempt).min();
+        let attempt = attempt.unwrap_or(CALL_TIMEOUT);
+        let results = tokio::time::timeout(attempt, self.send(&extensions))
+            .await
+            .unwrap_or_else(|_| {
+                let message = "no answer while the lease lasts";
+                Err(CallError::no_answer("ChangeMessageVisibility", message))
+            })
+            .unwrap_or_else(|error| vec![Err(error); extensions.len()]);
         for (extension, result) in extensions.iter().zip(results) {
             self.answer(extension, sent, result);
         }
@@ -123,25 +115,43 @@ impl LeaseKeeper {
         self.changed.notify_one();
     }
 
+    /// One call for one extension, one for several.
+    async fn send(
+        &self,
+        extensions: &[Extension],
+    ) -> Result<Vec<Result<(), CallError>>, CallError> {
+        if let [one] = extensions {
+            let call = self
+                .api
+                .change_visibility(&self.queue, &one.handle, one.visibility);
+            return Ok(vec![call.await]);
+        }
+        let entries: Vec<_> = extensions
+            .iter()
+            .map(|e| (e.handle.clone(), e.visibility))
+            .collect();
+        self.api
+            .change_visibility_batch(&self.queue, &entries)
+            .await
+    }
+
     fn answer(&self, extension: &Extension, sent: Instant, result: Result<(), CallError>) {
-        let id = extension.id;
+        let now = Instant::now();
         let (message, event) = {
             let mut leases = self.leases();
-            let message = leases.message(id);
             let event = match &result {
-                Ok(()) if leases.extended(id, sent, extension.visibility) => {
-                    Some(Event::LeaseEnds {
-                        visibility: extension.visibility,
-                    })
-                }
+                Ok(()) if leases.extended(extension, sent, now) => Some(Event::LeaseEnds {
+                    visibility: extension.visibility,
+                }),
                 Ok(()) => Some(Event::Extended),
-                Err(error) => match leases.failed(id, Instant::now(), error.class) {
+                Err(error) => match leases.failed(extension, now, error.class) {
                     AfterFailure::Again => Some(Event::ExtensionFailed { error }),
                     AfterFailure::Lost => Some(Event::LeaseLost { error }),
-                    AfterFailure::Gone => None,
+                    AfterFailure::WindowUsed(visibility) => Some(Event::LeaseEnds { visibility }),
+                    AfterFailure::Ignored | AfterFailure::Gone => None,
                 },
             };
-            (message, event)
+            (leases.message(extension.id), event)
         };
         if let Some(event) = event {
             self.observer.emit(message.as_ref(), event);
@@ -160,13 +170,13 @@ async fn sleep_until(at: Option<Instant>) {
 pub struct Lease {
     keeper: Arc<LeaseKeeper>,
     id: LeaseId,
-    handle: ReceiptHandle,
 }
 
 impl Lease {
-    /// The receipt handle that settles the message.
-    pub fn handle(&self) -> &ReceiptHandle {
-        &self.handle
+    /// The receipt handle that settles the message: of its newest receive. None once the message
+    /// is settled.
+    pub fn handle(&self) -> Option<ReceiptHandle> {
+        self.keeper.leases().handle(self.id)
     }
 
     /// Stops extending, and waits until an extension that is under way has been answered, so that
@@ -198,7 +208,33 @@ impl Lease {
 
     /// Whether the message may have been handed to another consumer already.
     pub fn is_over(&self) -> bool {
-        self.expires() <= Instant::now()
+        self.is_lost() || self.expires() <= Instant::now()
+    }
+
+    /// Whether SQS said that the handle is no good any more, or the message was put back and is
+    /// held by another lease by now (rule 4.4).
+    pub fn is_lost(&self) -> bool {
+        self.keeper.leases().is_lost(self.id)
+    }
+
+    /// Whether the message may have been visible at some moment, so that a delete that succeeded
+    /// may have deleted nothing (rule 5.11).
+    pub fn may_have_lapsed(&self) -> bool {
+        self.keeper
+            .leases()
+            .may_have_lapsed(self.id, Instant::now())
+    }
+
+    /// The message is being put back to be received at once: from here another receive of it is one
+    /// to be handled.
+    pub fn leave(&self) {
+        self.keeper.leases().leave(self.id);
+    }
+
+    /// A settlement with `handle` succeeded. `false` where the message has been received again
+    /// meanwhile: it is to be settled with its newest handle too.
+    pub fn finish(&self, handle: &ReceiptHandle) -> bool {
+        self.keeper.leases().finish(self.id, handle)
     }
 
     /// The end of the twelve hours that SQS hides the message at most.

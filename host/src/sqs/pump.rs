@@ -4,22 +4,29 @@
 //! receive ahead of the handlers (rule 2.3); an error never ends it (rule 2.4); the lease of a
 //! message starts before the message waits for anything (rule 3.6).
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::api::{QueueUrl, Receive, Received, SqsApi};
 use super::lease::{Lease, LeaseKeeper};
-use super::open::QueueState;
+use super::open::{QueueState, resolve};
+use super::reread::read_once;
+use super::settle::Settler;
+use super::trouble::{Attempt, Trouble, is_answer, pause_after};
 use crate::Shutdown;
 use crate::backoff::Backoff;
+use crate::config::QueueRef;
 use crate::error::{CallError, ErrorClass};
 use crate::handler::SqsMessage;
 use crate::limits::{
-    EMPTY_PAUSE, EMPTY_PAUSE_MAX, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX,
-    SHORT_WAIT,
+    CREATED_PAUSE, EMPTY_PAUSE, EMPTY_PAUSE_MAX, FINISHED_TOGETHER, RECEIVE_GRACE, SHORT_WAIT,
 };
 use crate::observe::{Event, Observer};
 
@@ -29,8 +36,10 @@ pub struct Delivery {
     pub message: Arc<SqsMessage>,
     /// What keeps it invisible.
     pub lease: Lease,
-    /// The free worker that it was received for, where receives ask only for those.
-    _slot: Option<OwnedSemaphorePermit>,
+    /// The free worker that it was received for, where receives ask only for those: free again
+    /// when the message is dropped.
+    #[expect(dead_code, reason = "its drop is its use")]
+    slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Delivery {
@@ -39,7 +48,7 @@ impl Delivery {
         Self {
             message: Arc::new(message),
             lease,
-            _slot: None,
+            slot: None,
         }
     }
 }
@@ -90,6 +99,11 @@ pub struct Pump {
     pub api: Arc<dyn SqsApi>,
     /// From where.
     pub queue: QueueUrl,
+    /// Whether it is a FIFO queue: then a receive that had no answer is repeated as the same one.
+    pub fifo: bool,
+    /// The queue to create where it is missing, by how it was named; none where it is not to be
+    /// created (rule 1.8).
+    pub create: Option<QueueRef>,
     /// The long poll's wait: whole seconds, 0 to 20.
     pub wait: Duration,
     /// The most messages of one receive: 1 to 10.
@@ -100,19 +114,39 @@ pub struct Pump {
     pub state: Arc<QueueState>,
     /// Takes the leases.
     pub leases: Arc<LeaseKeeper>,
+    /// Deletes what was finished before, and says what that is.
+    pub settler: Settler,
     /// How many messages a receive may ask for.
     pub slots: Slots,
     /// Where events go.
     pub observer: Observer,
 }
 
+/// What became of the messages of a receive.
+struct Taken {
+    /// What is to be handled.
+    deliveries: Vec<Delivery>,
+    /// Whether any of them led to anything.
+    useful: bool,
+}
+
 impl Pump {
     /// Receives until the stop. A poll that is open then may finish until past the deadline, and what it
     /// brings goes into the channel like any other, to be released there (rule 7.3).
     pub async fn run(&self, intake: Intake, shutdown: Shutdown) {
+        let mut deleting = JoinSet::new();
+        self.receive_all(&intake, &shutdown, &mut deleting).await;
+        tokio::select! {
+            () = async { while deleting.join_next().await.is_some() {} } => {}
+            () = shutdown.over() => {}
+        }
+    }
+
+    async fn receive_all(&self, intake: &Intake, shutdown: &Shutdown, deleting: &mut JoinSet<()>) {
         let stop = &shutdown.stop;
         let mut trouble = Trouble::new();
         let mut empty = Backoff::new(EMPTY_PAUSE, EMPTY_PAUSE_MAX);
+        let mut attempt = Attempt::default();
         loop {
             let room = tokio::select! {
                 biased;
@@ -125,42 +159,58 @@ impl Pump {
                 () = stop.cancelled() => return,
                 taken = self.slots.take(self.receive) => taken,
             };
+            let begun = Instant::now();
             let receive = Receive {
                 queue: self.queue.clone(),
                 max,
                 wait: self.wait,
                 visibility: self.visibility,
+                attempt: self.fifo.then(|| attempt.id(begun)),
             };
-            let begun = Instant::now();
             let received = tokio::select! {
                 biased;
-                received = self.api.receive(receive) => received,
+                received = self.receive(receive) => received,
                 // Not cut at the deadline itself: SQS would hand what handlers release then to the
                 // connection that nobody listens to, and hide it for its whole visibility. A poll
                 // that is still open takes it, and it is released for good.
                 () = shutdown.over() => return,
             };
+            reap(deleting);
+            let took = begun.elapsed();
             let pause = match received {
                 Ok(messages) => {
+                    attempt.answered();
                     if let Some(class) = trouble.over() {
                         self.observer.emit(None, Event::ReceiveRecovered);
                         if class == ErrorClass::Missing {
                             self.read_again().await;
                         }
                     }
-                    let deliveries = self.take(messages, slots);
-                    if deliveries.is_empty() {
-                        // A long poll that is not long would be repeated at once, for ever: of a
-                        // server that is stopping, or of messages that cannot be used.
-                        let short = self.wait < SHORT_WAIT || begun.elapsed() < self.wait / 2;
-                        short.then(|| empty.next_random())
-                    } else {
+                    let Taken { deliveries, useful } = self.take(messages, slots, deleting);
+                    if useful {
                         empty.reset();
+                    }
+                    if !deliveries.is_empty() {
                         room.send(deliveries);
-                        None
+                    }
+                    // A long poll that is not long would be repeated at once, for ever: of a
+                    // server that is stopping, or of messages that cannot be used.
+                    let short = self.wait < SHORT_WAIT || took < self.wait / 2;
+                    (short && !useful).then(|| empty.next_random())
+                }
+                Err(error) => {
+                    if is_answer(&error) {
+                        attempt.answered();
+                    }
+                    let pause = self.failed(&error, &mut trouble, took);
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        created = self.create_missing(&error, &mut trouble) => {
+                            Some(if created { CREATED_PAUSE } else { pause })
+                        }
                     }
                 }
-                Err(error) => Some(self.failed(&error, &mut trouble)),
             };
             if let Some(pause) = pause {
                 tokio::select! {
@@ -172,40 +222,86 @@ impl Pump {
         }
     }
 
-    /// Starts the lease of each message. One without a receipt handle is skipped (rule 2.5).
-    fn take(&self, messages: Vec<Received>, slots: Vec<OwnedSemaphorePermit>) -> Vec<Delivery> {
-        if messages.is_empty() {
-            return Vec::new();
-        }
+    /// One receive, which ends even where its connection does not (rule 2.1). The client gives up
+    /// sooner, and says more of why.
+    async fn receive(&self, receive: Receive) -> Result<Vec<Received>, CallError> {
+        let longest = receive.wait + RECEIVE_GRACE + Duration::from_secs(1);
+        tokio::time::timeout(longest, self.api.receive(receive))
+            .await
+            .unwrap_or_else(|_| {
+                let message = format!("no answer within {longest:?}");
+                Err(CallError::no_answer("ReceiveMessage", message))
+            })
+    }
+
+    /// Starts the lease of each message. One without a receipt handle is skipped (rule 2.5), one
+    /// that is here already has its lease renewed (rule 5.13), and one that was finished is deleted
+    /// (rule 5.11): none of them is handed on.
+    fn take(
+        &self,
+        messages: Vec<Received>,
+        slots: Vec<OwnedSemaphorePermit>,
+        deleting: &mut JoinSet<()>,
+    ) -> Taken {
         let visibility = self.visibility.unwrap_or_else(|| self.state.visibility());
         let mut slots = slots.into_iter();
         let mut deliveries = Vec::with_capacity(messages.len());
+        let mut deleted = 0;
         for Received { handle, message } in messages {
+            let id = message.id.clone();
             let Some(handle) = handle else {
-                self.observer.emit(message.id.as_ref(), Event::NoHandle);
+                self.observer.emit(id.as_ref(), Event::NoHandle);
                 continue;
             };
-            let lease = self.leases.hold(handle, message.id.clone(), visibility);
-            deliveries.push(Delivery {
-                message: Arc::new(message),
-                lease,
-                _slot: slots.next(),
-            });
+            let finished = id
+                .as_ref()
+                .is_some_and(|id| self.settler.finished().knows(id));
+            // Let go where many are being deleted: it comes again, and is still remembered.
+            if finished && deleting.len() >= FINISHED_TOGETHER {
+                continue;
+            }
+            let Some(lease) = self.leases.hold(handle, id.clone(), visibility) else {
+                self.observer.emit(id.as_ref(), Event::HeldAlready);
+                continue;
+            };
+            let mut delivery = Delivery::new(message, lease);
+            if finished {
+                self.observer.emit(id.as_ref(), Event::FinishedAlready);
+                let settler = self.settler.clone();
+                deleting.spawn(async move {
+                    settler.delete(&delivery).await;
+                });
+                deleted += 1;
+            } else {
+                delivery.slot = slots.next();
+                deliveries.push(delivery);
+            }
         }
         let messages = deliveries.len();
-        self.observer.emit(None, Event::Received { messages });
-        deliveries
-    }
-
-    /// A queue that was missing is another one now, with a visibility of its own (rule 1.5).
-    async fn read_again(&self) {
-        if let Ok(attributes) = self.api.queue_attributes(&self.queue).await {
-            self.state.take(&attributes, &self.observer);
+        if messages > 0 {
+            self.observer.emit(None, Event::Received { messages });
+        }
+        Taken {
+            useful: messages + deleted > 0,
+            deliveries,
         }
     }
 
-    fn failed(&self, error: &CallError, trouble: &mut Trouble) -> Duration {
-        let (still, pause) = trouble.next(error.class);
+    /// A queue that was missing is another one now, with attributes of its own (rule 1.5).
+    async fn read_again(&self) {
+        read_once(
+            &*self.api,
+            &self.queue,
+            &self.state,
+            self.visibility.is_some(),
+            &self.observer,
+        )
+        .await;
+    }
+
+    fn failed(&self, error: &CallError, trouble: &mut Trouble, took: Duration) -> Duration {
+        let (still, pause) = trouble.next(error.class, error.remedy());
+        let pause = pause_after(pause, took, self.wait);
         self.observer.emit(
             None,
             Event::ReceiveFailed {
@@ -216,244 +312,36 @@ impl Pump {
         );
         pause
     }
-}
 
-/// The state of receives that fail: what is wrong, and how long to wait.
-struct Trouble {
-    class: Option<ErrorClass>,
-    backoff: Backoff,
-}
-
-impl Trouble {
-    fn new() -> Self {
-        Self {
-            class: None,
-            backoff: Backoff::new(RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX),
-        }
-    }
-
-    /// Another failure: whether it is the same trouble as before, and the wait.
-    fn next(&mut self, class: ErrorClass) -> (bool, Duration) {
-        let still = self.class == Some(class);
-        if !still {
-            self.backoff.reset_to(if class.passes() {
-                RECEIVE_BACKOFF_MAX
-            } else {
-                OPERATOR_BACKOFF_MAX
-            });
-            self.class = Some(class);
-        }
-        (still, self.backoff.next_random())
-    }
-
-    /// A receive succeeded: what the trouble was, if there had been any.
-    fn over(&mut self) -> Option<ErrorClass> {
-        self.class.take()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sqs::scripted::{Scripted, message};
-
-    struct Rig {
-        api: Arc<Scripted>,
-        pump: Pump,
-        shutdown: Shutdown,
-    }
-
-    fn rig(wait: Duration, slots: Slots) -> Rig {
-        let api = Scripted::new();
-        let queue = QueueUrl::new("http://sqs/q");
-        let observer = Observer::of_a_test();
-        let pump = Pump {
-            api: api.clone(),
-            queue: queue.clone(),
-            wait,
-            receive: 10,
-            visibility: Some(Duration::from_secs(30)),
-            state: Arc::new(QueueState::new(Duration::from_secs(30), None)),
-            leases: LeaseKeeper::new(api.clone(), queue, observer.clone()),
-            slots,
-            observer,
+    /// Creates the queue again where it is missing and is to be created. Where that fails the queue
+    /// is still missing at the next receive, and it is tried again.
+    async fn create_missing(&self, error: &CallError, trouble: &mut Trouble) -> bool {
+        let (ErrorClass::Missing, Some(queue)) = (error.class, &self.create) else {
+            return false;
         };
-        Rig {
-            api,
-            pump,
-            shutdown: Shutdown::default(),
-        }
-    }
-
-    impl Rig {
-        /// Runs the pump beside `test`, which ends it by returning.
-        async fn beside<T>(
-            self,
-            test: impl AsyncFnOnce(&Rig, &mut mpsc::Receiver<Vec<Delivery>>) -> T,
-        ) -> T {
-            let (intake, mut channel) = mpsc::channel(1);
-            let run = self.pump.run(intake, self.shutdown.clone());
-            tokio::select! {
-                out = test(&self, &mut channel) => out,
-                () = run => panic!("the pump ended by itself"),
+        match resolve(&*self.api, queue, true, None).await {
+            Ok(_) => {
+                self.observer.emit(None, Event::Created);
+                true
+            }
+            Err(error) => {
+                let still = trouble.creating == Some(error.remedy());
+                trouble.creating = Some(error.remedy());
+                let error = &error;
+                self.observer.emit(None, Event::NotCreated { error, still });
+                false
             }
         }
     }
+}
 
-    fn ids(batch: &[Delivery]) -> Vec<&str> {
-        batch.iter().map(|d| d.message.id_or_dash()).collect()
-    }
-
-    // Rule 2.3: one batch in the channel, and no receive until it has gone.
-    #[tokio::test(start_paused = true)]
-    async fn a_receive_starts_only_once_the_channel_has_room() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        for id in ["a", "b", "c"] {
-            rig.api.will_receive(vec![message(id)]);
+/// Takes the deletes that have ended out of the set. A panic of one is the pump's.
+fn reap(deleting: &mut JoinSet<()>) {
+    while let Some(ended) = deleting.try_join_next() {
+        if let Err(error) = ended
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
         }
-        rig.beside(async |rig, channel| {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            assert_eq!(rig.api.receives(), 1);
-            assert_eq!(ids(&channel.recv().await.unwrap()), ["a"]);
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            assert_eq!(rig.api.receives(), 2);
-        })
-        .await;
-    }
-
-    // Rule 2.2: a batch is never empty, and an empty short poll is followed by a pause.
-    #[tokio::test(start_paused = true)]
-    async fn an_empty_poll_yields_nothing_and_a_short_one_is_not_repeated_at_once() {
-        let rig = rig(Duration::ZERO, Slots::Prefetch);
-        rig.beside(async |rig, channel| {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            assert!(channel.try_recv().is_err());
-            let receives = rig.api.receives();
-            // 100 ms doubling to 5 s, each at least half of that by jitter.
-            assert!(
-                (12..=36).contains(&receives),
-                "{receives} receives in a minute"
-            );
-        })
-        .await;
-    }
-
-    // Rule 2.2: a server that answers a long poll at once is not asked thousands of times.
-    #[tokio::test(start_paused = true)]
-    async fn an_empty_answer_before_its_time_is_followed_by_a_pause_too() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        for _ in 0..1000 {
-            rig.api.will_receive(Vec::new());
-        }
-        rig.beside(async |rig, _| {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            let receives = rig.api.receives();
-            assert!((12..=36).contains(&receives), "{receives} in a minute");
-        })
-        .await;
-    }
-
-    // Rule 2.4: an error never ends the pump, and a queue that comes back is picked up again.
-    #[tokio::test(start_paused = true)]
-    async fn the_pump_outlives_every_error() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        for class in [
-            ErrorClass::Throttled,
-            ErrorClass::Network,
-            ErrorClass::Denied,
-            ErrorClass::Missing,
-            ErrorClass::Refused,
-        ] {
-            rig.api.will_fail_to_receive(class);
-        }
-        rig.api.will_receive(vec![message("a")]);
-        rig.beside(async |rig, channel| {
-            assert_eq!(ids(&channel.recv().await.unwrap()), ["a"]);
-            assert_eq!(rig.api.receives(), 6);
-        })
-        .await;
-    }
-
-    // Rule 2.4: access denied backs off to a minute.
-    #[tokio::test(start_paused = true)]
-    async fn a_denied_queue_is_asked_a_few_times_a_minute_at_most() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        for _ in 0..1000 {
-            rig.api.will_fail_to_receive(ErrorClass::Denied);
-        }
-        rig.beside(async |rig, _| {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            assert!(rig.api.receives() <= 15, "{}", rig.api.receives());
-        })
-        .await;
-    }
-
-    // Rule 2.5.
-    #[tokio::test(start_paused = true)]
-    async fn a_message_without_a_receipt_handle_is_skipped() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        let mut broken = message("broken");
-        broken.handle = None;
-        rig.api.will_receive(vec![broken.clone(), message("whole")]);
-        rig.api.will_receive(vec![broken]);
-        rig.api.will_receive(vec![message("last")]);
-        rig.beside(async |_, channel| {
-            assert_eq!(ids(&channel.recv().await.unwrap()), ["whole"]);
-            assert_eq!(ids(&channel.recv().await.unwrap()), ["last"]);
-        })
-        .await;
-    }
-
-    // Rule 1.7: `prefetch = false`.
-    #[tokio::test(start_paused = true)]
-    async fn without_prefetch_a_receive_asks_only_for_free_workers() {
-        let workers = Arc::new(Semaphore::new(3));
-        let rig = rig(Duration::from_secs(20), Slots::PerMessage(workers.clone()));
-        rig.api.will_receive(vec![message("a"), message("b")]);
-        rig.beside(async |rig, channel| {
-            let mut held = channel.recv().await.unwrap();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            // One of the three was left over, so a second poll asks for one.
-            assert_eq!(rig.api.asked(), [3, 1]);
-            rig.api.will_receive(vec![message("c")]);
-            let third = channel.recv().await.unwrap();
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            assert_eq!(rig.api.asked(), [3, 1], "all three are busy");
-            held.pop();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(rig.api.asked(), [3, 1, 1]);
-            drop(third);
-        })
-        .await;
-    }
-
-    // Rule 7.3: what an open poll brings after the stop is still handed on, and nothing after it.
-    #[tokio::test(start_paused = true)]
-    async fn a_poll_that_is_open_at_the_stop_may_finish() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        let (intake, mut channel) = mpsc::channel(1);
-        let run = rig.pump.run(intake, rig.shutdown.clone());
-        let script = async {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            rig.shutdown.stop.cancel();
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            rig.api.will_receive(vec![message("late")]);
-        };
-        tokio::join!(run, script);
-        assert_eq!(ids(&channel.recv().await.unwrap()), ["late"]);
-        assert!(channel.recv().await.is_none());
-        assert_eq!(rig.api.receives(), 1);
-    }
-
-    // Rule 3.6.
-    #[tokio::test(start_paused = true)]
-    async fn a_lease_starts_before_any_handler_is_free() {
-        let rig = rig(Duration::from_secs(20), Slots::Prefetch);
-        rig.api.will_receive(vec![message("a")]);
-        rig.beside(async |rig, _| {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(rig.pump.leases.held(), 1);
-        })
-        .await;
     }
 }
