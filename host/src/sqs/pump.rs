@@ -38,8 +38,7 @@ pub struct Delivery {
     pub lease: Lease,
     /// The free worker that it was received for, where receives ask only for those: free again
     /// when the message is dropped.
-    #[expect(dead_code, reason = "its drop is its use")]
-    slot: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Delivery {
@@ -48,7 +47,7 @@ impl Delivery {
         Self {
             message: Arc::new(message),
             lease,
-            slot: None,
+            _slot: None,
         }
     }
 }
@@ -273,7 +272,7 @@ impl Pump {
                 });
                 deleted += 1;
             } else {
-                delivery.slot = slots.next();
+                delivery._slot = slots.next();
                 deliveries.push(delivery);
             }
         }
