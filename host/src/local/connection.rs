@@ -146,7 +146,14 @@ impl From<Result<Vec<u8>, Fault>> for Answer {
 }
 
 async fn read(request: Request<Incoming>) -> Result<(HeaderMap, Bytes), Fault> {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let query = parts.uri.query().unwrap_or_default();
+    if parts.method == Method::GET && sns::is_unsubscribe_link(query) {
+        let form = Bytes::copy_from_slice(query.as_bytes());
+        let content_type = HeaderValue::from_static(FORM);
+        parts.headers.insert(CONTENT_TYPE_HEADER, content_type);
+        return Ok((parts.headers, form));
+    }
     if parts.method != Method::POST {
         return Err(Fault::method(&parts.method));
     }

@@ -37,7 +37,7 @@ use protocol::Request;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use engine::Snapshot;
-pub(crate) use protocol::Reply;
+pub(crate) use protocol::{Reply, is_unsubscribe_link};
 
 /// The topics and their subscriptions.
 #[derive(Debug)]

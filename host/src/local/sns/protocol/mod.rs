@@ -36,6 +36,12 @@ pub(super) struct Request<'a, Q> {
 /// What goes inside the `Result` element of a reply; nothing, for an action that has no result.
 type Answer = Result<Option<Xml>, Refusal>;
 
+/// Whether a query is that of the link in a notification that ends its subscription: the only call
+/// that comes by GET, as it is a browser that follows the link.
+pub(crate) fn is_unsubscribe_link(query: &str) -> bool {
+    Form::parse(query.as_bytes()).get("Action") == Some("Unsubscribe")
+}
+
 /// Carries a request out.
 pub(super) fn answer(request: Request<'_, impl Queues>, form: &[u8]) -> Reply {
     let id = MessageId::from_random(rand::random()).to_string();

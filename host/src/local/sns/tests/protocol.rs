@@ -169,22 +169,42 @@ fn calls_are_counted_by_topic_and_batches_by_their_entries() {
     assert_eq!(counts.entries("PublishBatch", "news"), 2);
 }
 
-// SPEC 10.1
-#[tokio::test]
-async fn topics_are_on_the_same_port_as_queues() {
-    let server = LocalServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+/// Sends a request to a server, and gives the reply.
+async fn exchange(server: &LocalServer, request_line: &str, form: &str) -> String {
     let address = server.endpoint().replace("http://", "");
     let mut stream = TcpStream::connect(&address).await.unwrap();
-    let form = "Action=CreateTopic&Version=2010-03-31&Name=news";
     let request = format!(
-        "POST / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
+        "{request_line} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
          Content-Type: application/x-www-form-urlencoded; charset=utf-8\r\n\r\n{form}",
         form.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).await.unwrap();
+    reply
+}
+
+async fn server() -> LocalServer {
+    LocalServer::bind(([127, 0, 0, 1], 0).into()).await.unwrap()
+}
+
+// SPEC 10.1
+#[tokio::test]
+async fn topics_are_on_the_same_port_as_queues() {
+    let server = server().await;
+    let form = "Action=CreateTopic&Version=2010-03-31&Name=news";
+    let reply = exchange(&server, "POST /", form).await;
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     assert!(reply.contains("content-type: text/xml\r\n"), "{reply}");
     assert!(reply.contains("<TopicArn>"), "{reply}");
+}
+
+#[tokio::test]
+async fn the_link_that_ends_a_subscription_can_be_followed_and_no_other_call_comes_by_get() {
+    let server = server().await;
+    let link = "GET /?Action=Unsubscribe&SubscriptionArn=arn:aws:sns:us-east-1:0:news:1";
+    let reply = exchange(&server, link, "").await;
+    assert!(reply.contains("<UnsubscribeResponse"), "{reply}");
+    let other = exchange(&server, "GET /?Action=DeleteTopic&TopicArn=x", "").await;
+    assert!(other.starts_with("HTTP/1.1 405 "), "{other}");
 }
