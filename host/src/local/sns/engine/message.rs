@@ -83,12 +83,6 @@ impl Draft {
         if self.size() > limits::MESSAGE_BYTES {
             return Err(Refusal::invalid("Message too long"));
         }
-        if let Err(c) = attribute::check_text(&self.message) {
-            return Err(Refusal::invalid(format!(
-                "Message Reason: Invalid character '#x{:X}' was found in the message",
-                u32::from(c)
-            )));
-        }
         if !self.subject.as_deref().is_none_or(is_line) {
             return Err(Refusal::invalid("Subject"));
         }

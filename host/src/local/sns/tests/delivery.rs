@@ -223,3 +223,16 @@ fn a_fifo_topic_delivers_to_a_fifo_queue_in_order_with_group_and_id() {
     let expected = [("m0", Some("g"), Some("d0")), ("m1", Some("g"), Some("d1"))];
     assert_eq!(told, expected);
 }
+
+#[test]
+fn a_character_that_no_queue_carries_comes_through_inside_a_notification_only() {
+    let world = World::new();
+    let topic = world.topic("news");
+    let (raw, wrapped) = (world.queue("raw", &[]), world.queue("wrapped", &[]));
+    world.subscribe(&topic, &raw, RAW);
+    world.subscribe(&topic, &wrapped, &[]);
+    world.publish(&topic, "\u{1}");
+    assert!(world.bodies(&raw).is_empty());
+    let json: Value = serde_json::from_str(&world.bodies(&wrapped)[0]).unwrap();
+    assert_eq!(json["Message"], "\u{1}");
+}
