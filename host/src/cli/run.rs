@@ -1,6 +1,7 @@
 //! `queuelet run`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,10 @@ pub(super) struct Run {
         conflicts_with = "endpoint_url"
     )]
     local: Option<SocketAddr>,
+    /// Keep what is in the queues and topics of --local in FILE: it is read from it at the start, and
+    /// written to it when it changes and at the end
+    #[arg(long, value_name = "FILE", requires = "local")]
+    snapshot: Option<PathBuf>,
     /// How long handlers may go on after SIGTERM, before they are interrupted
     #[arg(long, value_name = "DURATION", env = "QUEUELET_DRAIN", value_parser = duration)]
     drain: Option<Duration>,
@@ -71,7 +76,7 @@ impl Run {
 
         let settings = self.aws.over(&config.aws)?;
         let local = match self.local {
-            Some(listen) => Some(local::start(listen).await?),
+            Some(listen) => Some(local::start(listen, self.snapshot.as_deref()).await?),
             None => None,
         };
         let connection = match &local {

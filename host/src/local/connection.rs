@@ -110,6 +110,7 @@ async fn answer(headers: &HeaderMap, body: &[u8], shared: &Shared, peer: &Peer) 
             form: body,
         };
         let sns::Reply { status, body } = call.answer();
+        shared.hub.note_change();
         return Answer {
             status,
             content_type: XML,

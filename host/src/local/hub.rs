@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::engine::message::{Delivery, Outgoing, Receipt};
 use super::engine::refusal::{Kind, Refusal};
 use super::engine::time::Time;
-use super::engine::{Engine, QueueId, queue_of_arn};
+use super::engine::{Engine, QueueId, Snapshot, queue_of_arn};
 use super::line::{Line, Ticket};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,12 +25,15 @@ pub(crate) struct Hub {
     state: Mutex<State>,
     clock: Clock,
     polls_over: CancellationToken,
+    changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
     engine: Engine,
     lines: HashMap<QueueId, Line>,
+    /// The changes that were told of.
+    told: u64,
 }
 
 /// What a receive asks for.
@@ -48,14 +51,22 @@ pub(crate) struct Receive {
 
 impl Hub {
     /// No queues; ids and handles from `seed`.
+    #[cfg(test)]
     pub(crate) fn new(seed: u64) -> Self {
+        Self::of(Engine::new(seed))
+    }
+
+    /// These queues.
+    pub(crate) fn of(engine: Engine) -> Self {
         Self {
             state: Mutex::new(State {
-                engine: Engine::new(seed),
+                engine,
                 lines: HashMap::new(),
+                told: 0,
             }),
             clock: Clock::new(),
             polls_over: CancellationToken::new(),
+            changed: Notify::new(),
         }
     }
 
@@ -64,7 +75,31 @@ impl Hub {
         let (mut state, now) = self.lock();
         let outcome = act(&mut state.engine, now);
         state.wake_touched(now);
+        self.tell(&mut state);
         outcome
+    }
+
+    /// The queues as they are now, for a file.
+    pub(crate) fn to_snapshot(&self) -> Snapshot {
+        self.lock().0.engine.to_snapshot()
+    }
+
+    /// Returns when anything was done since this returned last.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Something was done beside the queues that is kept with them.
+    pub(crate) fn note_change(&self) {
+        self.changed.notify_one();
+    }
+
+    fn tell(&self, state: &mut State) {
+        let changes = state.engine.changes();
+        if changes != state.told {
+            state.told = changes;
+            self.changed.notify_one();
+        }
     }
 
     /// The time now, for those who keep things beside the queues.
@@ -121,6 +156,7 @@ impl Hub {
                 return Ok(again);
             }
             let taken = state.take(now, id, None, name, &wanted, waits)?;
+            self.tell(&mut state);
             if !taken.is_empty() || !waits {
                 return Ok(taken);
             }
@@ -137,6 +173,7 @@ impl Hub {
                 return Err(Refusal::no_queue(name));
             }
             let taken = state.take(now, place.queue, Some(place.ticket), name, &wanted, !last)?;
+            self.tell(&mut state);
             if last || !taken.is_empty() {
                 return Ok(taken);
             }

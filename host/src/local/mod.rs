@@ -7,7 +7,8 @@
 //! - `line` and `hub`: the engine under its lock, and the receives that wait;
 //! - `protocol`: AWS JSON 1.0, from bytes to bytes;
 //! - `sns`: the topics, which deliver into queues, and the query protocol they are spoken to in;
-//! - `connection` and `server`: HTTP and the socket.
+//! - `connection` and `server`: HTTP and the socket;
+//! - `snapshot`: all of it in a file, for those who want to find it again.
 //!
 //! Invariants:
 //! - waking is by deadline, never by a tick;
@@ -23,6 +24,7 @@ mod hub;
 mod line;
 mod protocol;
 mod server;
+mod snapshot;
 mod sns;
 
 #[cfg(test)]
@@ -30,3 +32,4 @@ mod tests;
 
 pub use calls::CallCounts;
 pub use server::LocalServer;
+pub use snapshot::{SnapshotError, SnapshotFile};

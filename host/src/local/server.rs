@@ -3,6 +3,7 @@
 use super::calls::{CallCounts, Counter};
 use super::connection;
 use super::hub::Hub;
+use super::snapshot::{Keeper, Kept, SnapshotFile, World};
 use super::sns::Sns;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +21,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// An SQS inside the process, for clients on this machine.
 ///
 /// It listens from [`LocalServer::bind`] to [`LocalServer::stop`]. Dropped without being stopped it
-/// stops all the same, and nobody waits for it. What was in its queues is gone with it.
+/// stops all the same, and nobody waits for it. What was in its queues is gone with it, unless it is
+/// kept in a file: [`LocalServer::bind_with`].
 #[derive(Debug)]
 pub struct LocalServer {
     address: SocketAddr,
@@ -51,6 +53,20 @@ impl LocalServer {
     /// `InvalidInput` for an address that is not loopback: no request is authenticated here, so
     /// nobody else must reach it. Otherwise what the system says of the address.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        Self::start(address, World::default(), None).await
+    }
+
+    /// Listens on `address` with what the file had, and keeps the file up to date from then on:
+    /// about a second after something changed, and when the server stops.
+    ///
+    /// # Errors
+    /// As of [`LocalServer::bind`].
+    pub async fn bind_with(address: SocketAddr, file: SnapshotFile) -> io::Result<Self> {
+        let (world, keeper) = file.into_parts();
+        Self::start(address, world, Some(keeper)).await
+    }
+
+    async fn start(address: SocketAddr, world: World, keeper: Option<Keeper>) -> io::Result<Self> {
         if !address.ip().is_loopback() {
             let message =
                 format!("local mode listens on loopback addresses only, and {address} is not one");
@@ -59,14 +75,16 @@ impl LocalServer {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let stop = CancellationToken::new();
+        let World { queues, topics } = world;
         let shared = Arc::new(Shared {
-            hub: Hub::new(rand::random()),
-            sns: Sns::default(),
+            hub: Hub::of(queues),
+            sns: topics,
             counter: Counter::default(),
             stop: stop.clone(),
             authority: address.to_string(),
         });
-        let accepting = tokio::spawn(accept(listener, shared.clone()));
+        let kept = keeper.map(|keeper| Kept::start(keeper, shared.clone()));
+        let accepting = tokio::spawn(accept(listener, shared.clone(), kept));
         Ok(Self {
             address,
             shared,
@@ -92,7 +110,8 @@ impl LocalServer {
     }
 
     /// Stops: accepts no more, ends long polls, lets running requests finish, and returns when all
-    /// connections are closed. Those that take longer than 5 seconds are cut.
+    /// connections are closed. Those that take longer than 5 seconds are cut. A file that it keeps is
+    /// written then; that it could not be is logged.
     pub async fn stop(self) {
         self.end_polls();
         self.stop.disarm().cancel();
@@ -101,8 +120,8 @@ impl LocalServer {
     }
 }
 
-/// Accepts connections until the server stops, and then waits for them.
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+/// Accepts connections until the server stops, and then waits for them, and for the file.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, kept: Option<Kept>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -126,6 +145,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let all = async { while connections.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, all).await.is_err() {
         connections.shutdown().await;
+    }
+    if let Some(kept) = kept {
+        kept.finish().await;
     }
 }
 

@@ -2,13 +2,14 @@
 
 use super::limits;
 use super::refusal::{Kind, Refusal};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The attributes of one message, in the order their MD5 is taken.
 pub(crate) type Attributes = BTreeMap<String, Attribute>;
 
 /// One message attribute.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Attribute {
     /// `String`, `Number` or `Binary`, with a label of the sender's own after a dot if they like.
     pub(crate) data_type: String,
@@ -17,12 +18,30 @@ pub(crate) struct Attribute {
 }
 
 /// The value of a message attribute.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Data {
     /// Of a string or a number.
     Text(String),
     /// Of a binary.
-    Binary(Vec<u8>),
+    Binary(#[serde(with = "base64_text")] Vec<u8>),
+}
+
+/// Bytes as a text, in files.
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(D::Error::custom)
+    }
 }
 
 impl Data {

@@ -7,7 +7,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 /// A message's place in its queue: later messages have higher numbers, and none is used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
 pub(crate) struct Sequence(pub(crate) u64);
 
 /// What a receipt handle says.

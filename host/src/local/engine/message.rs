@@ -5,28 +5,61 @@ use super::digest;
 use super::handle::Sequence;
 use super::limits;
 use super::refusal::{Kind, Refusal};
+use super::snapshot::{shared_content, shared_text};
 use super::time::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// What the sender wrote, checked, with its MD5 sums. Shared, so that a receive copies no body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What the sender wrote, checked, with its MD5 sums. Shared, so that a receive copies no body. A
+/// file has what was written alone, and reading it checks and sums again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub(crate) struct Content {
     /// The text.
     pub(crate) body: String,
     /// MD5 of the body in hex.
+    #[serde(skip_serializing)]
     pub(crate) body_md5: String,
     /// The sender's attributes.
+    #[serde(skip_serializing_if = "Attributes::is_empty")]
     pub(crate) attributes: Attributes,
     /// MD5 of the attributes in hex, if there are any.
+    #[serde(skip_serializing)]
     pub(crate) attributes_md5: Option<String>,
     /// The X-Ray trace header sent along.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trace_header: Option<String>,
     /// MD5 of the system attributes in hex, if there are any.
+    #[serde(skip_serializing)]
     pub(crate) system_md5: Option<String>,
     /// In a FIFO queue what its order is kept within; on a standard queue it says whose message it
     /// is, for fair queues, and changes nothing here.
+    #[serde(with = "shared_text", skip_serializing_if = "Option::is_none")]
     pub(crate) group: Option<Arc<str>>,
+}
+
+/// A content as a file has it.
+#[derive(Deserialize)]
+struct Written {
+    body: String,
+    #[serde(default)]
+    attributes: Attributes,
+    trace_header: Option<String>,
+    group: Option<String>,
+}
+
+impl TryFrom<Written> for Content {
+    type Error = Refusal;
+
+    fn try_from(written: Written) -> Result<Self, Refusal> {
+        Self::new(
+            written.body,
+            written.attributes,
+            written.trace_header,
+            written.group,
+        )
+    }
 }
 
 impl Content {
@@ -104,7 +137,7 @@ impl Outgoing {
 }
 
 /// What a sender is told of its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     /// The message's id; of a repetition that of the first one.
     pub(crate) id: MessageId,
@@ -114,7 +147,8 @@ pub(crate) struct Receipt {
 
 /// A place in a FIFO queue as clients see it: 20 digits that rise with every message, with gaps, so
 /// that nobody comes to rely on the next one's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct SequenceNumber(u64);
 
 impl SequenceNumber {
@@ -145,7 +179,8 @@ pub(crate) fn check_id(parameter: &str, id: &str) -> Result<(), Refusal> {
 }
 
 /// A random UUID, written as such.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub(crate) struct MessageId(u128);
 
 impl MessageId {
@@ -165,12 +200,31 @@ impl fmt::Display for MessageId {
     }
 }
 
+impl From<MessageId> for String {
+    fn from(id: MessageId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for MessageId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let bits = u128::from_str_radix(&text.replace('-', ""), 16).map(Self);
+        match bits {
+            Ok(id) if id.to_string() == text => Ok(id),
+            _ => Err(format!("{text} is not the id of a message")),
+        }
+    }
+}
+
 /// A message that lies in a queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Message {
     /// Stays the same when the message is moved to a dead-letter queue.
     pub(crate) id: MessageId,
     /// What the sender wrote.
+    #[serde(with = "shared_content")]
     pub(crate) content: Arc<Content>,
     /// When it was sent. A move to a dead-letter queue does not make it younger.
     pub(crate) sent: Time,
@@ -179,10 +233,13 @@ pub(crate) struct Message {
     /// When it was received for the first time.
     pub(crate) first_received: Option<Time>,
     /// What a FIFO queue knows a repetition of it by.
+    #[serde(with = "shared_text", default, skip_serializing_if = "Option::is_none")]
     pub(crate) deduplication: Option<Arc<str>>,
     /// Its place, in a FIFO queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sequence_number: Option<SequenceNumber>,
     /// The ARN of the queue it was moved from as a dead letter.
+    #[serde(with = "shared_text", default, skip_serializing_if = "Option::is_none")]
     pub(crate) dead_letter_source: Option<Arc<str>>,
 }
 

@@ -21,6 +21,7 @@ mod redrive;
 pub(crate) mod refusal;
 mod repetition;
 mod settings;
+mod snapshot;
 mod tag;
 pub(crate) mod time;
 
@@ -40,6 +41,7 @@ pub(crate) use catalogue::{AttributeMap, Page};
 pub(crate) use digest::md5_of_attributes;
 pub(crate) use moves::MoveTask;
 pub(crate) use redrive::{queue_arn, queue_of_arn};
+pub(crate) use snapshot::Snapshot;
 pub(crate) use tag::Tags;
 
 /// A queue, for as long as it exists: one created later under the same name has another.

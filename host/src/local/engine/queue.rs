@@ -18,6 +18,7 @@ use super::refusal::{Kind, Refusal};
 use super::repetition::{Attempt, Repetitions};
 use super::settings::Settings;
 use super::time::Time;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A queue of either kind.
@@ -42,7 +43,7 @@ pub(crate) struct Queue {
 }
 
 /// A message that lies in a queue, and how it lies there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Stored {
     pub(super) message: Message,
     pub(super) state: State,
@@ -64,7 +65,7 @@ impl Stored {
 }
 
 /// What keeps a message from being received, if anything does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum State {
     Visible,
     Delayed,

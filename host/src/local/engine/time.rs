@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 /// Milliseconds since the Unix epoch, as SQS writes its timestamps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
 pub(crate) struct Time(u64);
 
 impl Time {

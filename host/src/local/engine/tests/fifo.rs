@@ -200,7 +200,7 @@ fn a_message_must_have_what_its_kind_of_queue_wants() {
         assert_eq!(refusal, refused, "{name} {outgoing:?}");
     }
     // What a whole batch is refused for, whichever of its messages it is.
-    let mut check = |outgoing| world.engine.check_batch(Q, [&undelayed, outgoing]);
+    let check = |outgoing| world.engine.check_batch(Q, [&undelayed, outgoing]);
     for outgoing in [&groupless, &without_id] {
         assert_eq!(kind(check(outgoing)), Kind::InvalidParameterValue);
     }

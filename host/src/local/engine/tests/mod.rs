@@ -5,6 +5,7 @@ mod dead_letters;
 mod delivery;
 mod fifo;
 mod moves;
+mod snapshot;
 
 use super::attribute::Attributes;
 use super::message::{Content, Delivery, Outgoing, Receipt};
