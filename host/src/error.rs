@@ -59,7 +59,8 @@ pub struct CallError {
     pub operation: &'static str,
     /// The class.
     pub class: ErrorClass,
-    /// SQS's own code (`QueueDoesNotExist`), where an answer came.
+    /// SQS's own code (`QueueDoesNotExist`), where an answer came; `not-granted` where none was
+    /// asked for.
     pub code: Option<String>,
     /// The whole chain of causes in one line.
     pub message: String,
@@ -136,6 +137,8 @@ pub enum SqsError {
         queue: String,
         /// What is wrong with it.
         message: String,
+        /// The call that failed, where one did.
+        cause: Option<Arc<CallError>>,
     },
     /// There is no client to reach SQS with: no region or no credentials.
     #[error("not connected: {0}")]
@@ -158,6 +161,7 @@ impl SqsError {
             | Self::Receive { cause, .. }
             | Self::Publish { cause, .. }
             | Self::Admin { cause, .. } => Some(cause),
+            Self::QueuePolicy { cause, .. } => cause.as_deref(),
             _ => None,
         }
     }

@@ -117,6 +117,10 @@ pub struct SqsMessage {
     pub first_received_at: Option<u64>,
     /// Every system attribute as SQS sent it, by name.
     pub system_attributes: Vec<(String, String)>,
+    /// Why the body is not what its sender meant (rule 3.5). Such a message fails with
+    /// [`Reason::Decode`] and this text, and no handler is called with it; its body is as SQS sent
+    /// it.
+    pub undecodable: Option<String>,
 }
 
 impl SqsMessage {

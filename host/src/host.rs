@@ -22,7 +22,7 @@ use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Counters, Event, Observer, Readiness, Source, Tap};
 use crate::plugin::{Guests, LoadError, Plugin, load};
-use crate::sqs::{Connection, OpenQueue, Opening, Publisher, open};
+use crate::sqs::{Connection, OpenQueue, Opening, Publisher, Targets, open};
 
 /// The plugins of a folder, and their mounts as the folder's files say.
 pub struct Plugins {
@@ -345,15 +345,15 @@ impl Opener {
         let publisher = match &subscription.reply {
             None => None,
             Some(target) => {
-                let region = target.region().or(subscription.region.as_deref());
-                let api = self.connection.client(region).map_err(not_connected)?;
-                let publisher = Publisher::new(
-                    api,
-                    target.clone(),
+                let target = target.clone().into();
+                let targets = Targets {
+                    reply: Some(&target),
                     create,
-                    self.endpoint.clone(),
-                    observer.clone(),
-                );
+                    region: subscription.region.as_deref(),
+                    ..Targets::default()
+                };
+                let publisher = Publisher::connect(&self.connection, targets, observer.clone())
+                    .map_err(not_connected)?;
                 // Messages whose replies have nowhere to go would only burn their receives.
                 publisher.resolve().await.map_err(Opening::NotYet)?;
                 Some(Arc::new(publisher))

@@ -21,6 +21,16 @@ pub const MAX_VISIBILITY: Duration = Duration::from_secs(12 * 60 * 60);
 pub const MAX_QUEUE_NAME: usize = 80;
 /// The longest name of a topic of SNS, a `.fifo` suffix included.
 pub const MAX_TOPIC_NAME: usize = 256;
+/// The most message attributes that SQS takes. SNS takes more, and does not deliver such a message
+/// to a queue that is subscribed with raw message delivery.
+pub const MAX_HEADERS: usize = 10;
+/// The longest name of a message attribute, and the longest data type with its label.
+pub const MAX_HEADER_NAME: usize = 256;
+/// The largest message of a queue that does not say another size, and the most that a
+/// SendMessageBatch carries in all.
+pub const MAX_QUEUE_MESSAGE: usize = 1 << 20;
+/// The largest message of a topic that does not say another size.
+pub const DEFAULT_TOPIC_MESSAGE: usize = 256 << 10;
 /// The longest delay of a message (`DelaySeconds`).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 

@@ -15,7 +15,7 @@ const CONFIG_FILE: &str = "queuelet.toml";
 #[derive(Clone, Debug, Args)]
 pub(super) struct AwsOptions {
     /// The endpoint instead of AWS's own, for a local SQS [env: AWS_ENDPOINT_URL_SQS,
-    /// AWS_ENDPOINT_URL]
+    /// AWS_ENDPOINT_URL_SNS, AWS_ENDPOINT_URL]
     #[arg(long, value_name = "URL")]
     endpoint_url: Option<String>,
     /// The region of queues that are named without one [env: AWS_REGION]
@@ -27,14 +27,20 @@ pub(super) struct AwsOptions {
 }
 
 impl AwsOptions {
-    /// What flags and environment say, over what the file says. The environment's endpoint of SQS
-    /// alone wins over that of all services, as in every AWS tool; an empty variable says nothing.
+    /// What flags and environment say, over what the file says. The environment's endpoint of one
+    /// service wins over that of all services, as in every AWS tool, and a flag over both; an empty
+    /// variable says nothing.
     pub(super) fn over(&self, file: &AwsSettings) -> Result<AwsSettings, Failed> {
+        let of_environment_only = |name| match self.endpoint_url {
+            Some(_) => Ok(None),
+            None => parsed(
+                of_environment(name).map(|url| (name, url)),
+                AwsSettings::parse_endpoint,
+            ),
+        };
         let endpoint = match &self.endpoint_url {
             Some(flag) => Some(("--endpoint-url", flag.clone())),
-            None => ["AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL"]
-                .into_iter()
-                .find_map(|name| Some((name, of_environment(name)?))),
+            None => of_environment("AWS_ENDPOINT_URL").map(|url| ("AWS_ENDPOINT_URL", url)),
         };
         let region = match &self.region {
             Some(flag) => Some(("--region", flag.clone())),
@@ -47,6 +53,8 @@ impl AwsOptions {
         Ok(AwsSettings {
             endpoint_url: parsed(endpoint, AwsSettings::parse_endpoint)?
                 .or_else(|| file.endpoint_url.clone()),
+            sqs_endpoint_url: of_environment_only("AWS_ENDPOINT_URL_SQS")?,
+            sns_endpoint_url: of_environment_only("AWS_ENDPOINT_URL_SNS")?,
             region: parsed(region, AwsSettings::parse_region)?.or_else(|| file.region.clone()),
             profile: profile.or_else(|| file.profile.clone()),
         })

@@ -14,7 +14,7 @@ use super::{ExitAs, Failed, Outcome, print_json};
 use crate::config::{QueueRef, duration};
 use crate::handler::{Header, HeaderValue};
 use crate::limits::MAX_DELAY;
-use crate::sqs::{Connection, Send, SqsApi, resolve};
+use crate::sqs::{Connection, Outgoing, SqsApi, resolve};
 
 /// Send a message to a queue.
 #[derive(Debug, Args)]
@@ -84,17 +84,17 @@ impl SendMessage {
         let url = resolve(&*api, &queue, false, endpoint.as_deref())
             .await
             .or_running()?;
+        let message = Outgoing {
+            body,
+            headers,
+            group_id: self.group_id,
+            deduplication_id: None,
+            delay: self.delay,
+        };
         let mut message_ids = Vec::new();
         for _ in 0..self.repeat {
-            let sent = api.send(Send {
-                queue: url.clone(),
-                body: body.clone(),
-                headers: headers.clone(),
-                group_id: self.group_id.clone(),
-                deduplication_id: None,
-                delay: self.delay,
-            });
-            message_ids.push(sent.await.or_running()?.to_string());
+            let sent = api.send(&url, &message).await.or_running()?;
+            message_ids.push(sent.to_string());
         }
         if self.json {
             print_json(&json!({

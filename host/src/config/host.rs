@@ -34,6 +34,10 @@ pub struct HostConfig {
 pub struct AwsSettings {
     /// `endpoint_url`: an `http` or `https` URL that every call goes to in place of AWS.
     pub endpoint_url: Option<String>,
+    /// What calls to SQS alone go to, over `endpoint_url`. Only the environment says it.
+    pub sqs_endpoint_url: Option<String>,
+    /// What calls to SNS alone go to, over `endpoint_url`. Only the environment says it.
+    pub sns_endpoint_url: Option<String>,
     /// `region`: the region of every queue that does not say its own.
     pub region: Option<String>,
     /// `profile`: the profile of `~/.aws/config` that is used.

@@ -16,7 +16,7 @@ use crate::handler::{
 };
 use crate::observe::Observer;
 use crate::sqs::scripted::{Made, Scripted, message};
-use crate::sqs::{OpenQueue, Publisher, QueueState, QueueUrl};
+use crate::sqs::{OpenQueue, Publisher, QueueState, QueueUrl, Target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -117,13 +117,9 @@ async fn play_before(
 ) -> Ended {
     let queue = QueueUrl::new("http://sqs/q");
     let publisher = subscription.reply.clone().map(|target| {
-        Arc::new(Publisher::new(
-            api.clone(),
-            target,
-            false,
-            None,
-            observer.clone(),
-        ))
+        let target = Target::queue(api.clone(), target, false, None);
+        let publisher = Publisher::new(Some(target), Vec::new(), None, observer.clone());
+        Arc::new(publisher)
     });
     let shutdown = Shutdown::default();
     let mounted = Mounted {
@@ -232,8 +228,7 @@ async fn a_reply_is_sent_before_the_message_is_deleted() {
     assert_eq!(
         api.made(),
         [
-            Made::Send("one".into()),
-            Made::Send("two".into()),
+            Made::SendBatch(vec!["one".into(), "two".into()]),
             Made::Delete("handle of a".into())
         ]
     );
@@ -254,7 +249,7 @@ async fn a_reply_that_cannot_be_sent_keeps_the_message() {
     assert_eq!(
         api.made(),
         [
-            Made::Send("one".into()),
+            Made::SendBatch(vec!["one".into(), "two".into()]),
             Made::Visibility("handle of a".into(), SECOND)
         ]
     );

@@ -161,10 +161,10 @@ impl Worker {
             Settlement::PutBack(delay) => self.settler.put_back(delivery, delay).await,
             Settlement::Reply(replies) => {
                 let sent = match &self.publisher {
-                    Some(publisher) => publisher
-                        .send_all(message.id.as_ref(), replies)
-                        .await
-                        .is_ok(),
+                    Some(publisher) => {
+                        let one = vec![(Arc::clone(message), replies)];
+                        publisher.send_all(one).await.iter().all(Result::is_ok)
+                    }
                     // `judge` lets no reply through where there is no target.
                     None => false,
                 };

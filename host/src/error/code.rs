@@ -1,6 +1,6 @@
 //! SQS's codes, each by one name.
 
-/// The name that SQS's model has for a code. Its answers spell some as the old query protocol did
+/// The name that SQS's model has for a code of SQS's or SNS's. Answers spell some as the old query protocol did
 /// (`AWS.SimpleQueueService.NonExistentQueue`, `KMS.DisabledException`), others with a namespace.
 pub(crate) fn name_of(code: &str) -> &str {
     match code {
@@ -11,6 +11,13 @@ pub(crate) fn name_of(code: &str) -> &str {
         "KMS.NotFoundException" => "KmsNotFound",
         "KMS.OptInRequired" => "KmsOptInRequired",
         "KMS.ThrottlingException" => "KmsThrottled",
+        // SNS's.
+        "KMSAccessDenied" => "KmsAccessDenied",
+        "KMSDisabled" => "KmsDisabled",
+        "KMSInvalidState" => "KmsInvalidState",
+        "KMSNotFound" => "KmsNotFound",
+        "KMSOptInRequired" => "KmsOptInRequired",
+        "KMSThrottling" => "KmsThrottled",
         code => match code.rsplit(['.', '#']).next().unwrap_or(code) {
             "NonExistentQueue" => "QueueDoesNotExist",
             name => name,
@@ -35,6 +42,7 @@ mod tests {
             ("AWS.SimpleQueueService.OverLimit", "OverLimit"),
             ("KMS.ThrottlingException", "KmsThrottled"),
             ("KmsThrottled", "KmsThrottled"),
+            ("KMSThrottling", "KmsThrottled"),
             ("", ""),
         ] {
             assert_eq!(name_of(code), name, "{code}");

@@ -111,6 +111,16 @@ pub enum Event<'a> {
         /// Why.
         error: &'a SqsError,
     },
+    /// A handler published a message while it ran.
+    Published {
+        /// To where.
+        target: &'a str,
+    },
+    /// A message that a handler published was not sent; the handler is told.
+    PublishFailed {
+        /// Why.
+        error: &'a SqsError,
+    },
     /// Every reply of a message was sent.
     Replied,
     /// A message was deleted.
@@ -246,6 +256,8 @@ impl Observer {
             }
             Event::ReplySent { .. } => add(Count::RepliesSent, 1),
             Event::ReplyFailed { .. } => add(Count::RepliesFailed, 1),
+            Event::Published { .. } => add(Count::Published, 1),
+            Event::PublishFailed { .. } => add(Count::PublishFailed, 1),
             Event::Replied => add(Count::Replied, 1),
             Event::Deleted => add(Count::Deleted, 1),
             Event::Released { messages } => add(Count::Released, *messages),
@@ -398,6 +410,14 @@ impl Observer {
                     warn,
                     id,
                     "the reply was not sent, so the message is retried: {error}"
+                )
+            }
+            Event::Published { target } => line!(debug, id, to = target, "published"),
+            Event::PublishFailed { error } => {
+                line!(
+                    warn,
+                    id,
+                    "not published, which the handler is told: {error}"
                 )
             }
             Event::Replied => line!(debug, id, "replied"),

@@ -27,6 +27,10 @@ pub enum Count {
     RepliesSent,
     /// Replies that could not be sent.
     RepliesFailed,
+    /// Messages that handlers published while they ran.
+    Published,
+    /// Messages that handlers could not publish.
+    PublishFailed,
     /// Messages deleted.
     Deleted,
     /// Messages released without a handling.

@@ -10,8 +10,7 @@ use crate::error::CallError;
 use crate::handler::{Header, MessageId, ReceiptHandle, SqsMessage};
 
 /// The future of one call.
-pub type Called<'a, T> =
-    Pin<Box<dyn Future<Output = Result<T, CallError>> + std::marker::Send + 'a>>;
+pub type Called<'a, T> = Pin<Box<dyn Future<Output = Result<T, CallError>> + Send + 'a>>;
 
 /// A queue's URL: how SQS names a queue in every call but the one that finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,11 +70,9 @@ pub struct Received {
     pub message: SqsMessage,
 }
 
-/// One SendMessage.
-#[derive(Clone, Debug)]
-pub struct Send {
-    /// To where.
-    pub queue: QueueUrl,
+/// A message as it goes out, to a queue or to a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outgoing {
     /// The body: text that SQS takes.
     pub body: String,
     /// Sent as message attributes.
@@ -84,7 +81,7 @@ pub struct Send {
     pub group_id: Option<String>,
     /// The deduplication id.
     pub deduplication_id: Option<String>,
-    /// Whole seconds, 0 to 900.
+    /// Whole seconds, 0 to 900. Topics know none.
     pub delay: Option<Duration>,
 }
 
@@ -97,11 +94,17 @@ pub struct QueueAttributes {
     pub max_receive_count: Option<u32>,
     /// About how many messages it holds, visible, in flight and delayed.
     pub backlog: u64,
+    /// Its ARN, which says partition, region and account.
+    pub arn: Option<String>,
+    /// Its access policy, as it is written.
+    pub policy: Option<String>,
+    /// How many bytes a message may have, attributes counted in.
+    pub maximum_message_size: Option<usize>,
 }
 
 /// What the host asks of SQS. The calls do not retry by themselves unless they say so: who calls
 /// decides.
-pub trait SqsApi: std::marker::Send + Sync + 'static {
+pub trait SqsApi: Send + Sync + 'static {
     /// ReceiveMessage, with every message attribute and every system attribute. Its attempt ends
     /// after the wait and five seconds.
     fn receive(&self, receive: Receive) -> Called<'_, Vec<Received>>;
@@ -134,7 +137,16 @@ pub trait SqsApi: std::marker::Send + Sync + 'static {
     ) -> Called<'a, Vec<Result<(), CallError>>>;
 
     /// SendMessage. Tries a passing failure a few times.
-    fn send(&self, send: Send) -> Called<'_, MessageId>;
+    fn send<'a>(&'a self, queue: &'a QueueUrl, message: &'a Outgoing) -> Called<'a, MessageId>;
+
+    /// SendMessageBatch of 1 to 10 messages. The answer has one result per message, in order; a
+    /// message that SQS answered neither way has failed. Tries a passing failure of the whole call
+    /// a few times, that of one message not.
+    fn send_batch<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        messages: &'a [Outgoing],
+    ) -> Called<'a, Vec<Result<MessageId, CallError>>>;
 
     /// GetQueueUrl. Tries a passing failure a few times.
     fn queue_url<'a>(&'a self, name: &'a str, account: Option<&'a str>) -> Called<'a, QueueUrl>;
@@ -149,4 +161,27 @@ pub trait SqsApi: std::marker::Send + Sync + 'static {
 
     /// GetQueueAttributes. Tries a passing failure a few times.
     fn queue_attributes<'a>(&'a self, queue: &'a QueueUrl) -> Called<'a, QueueAttributes>;
+
+    /// SetQueueAttributes, by SQS's names for them; what is not named stays as it is. Tries a
+    /// passing failure a few times.
+    fn set_queue_attributes<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Called<'a, ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Rule 1.1.
+    #[test]
+    fn a_returned_url_moves_to_the_endpoint() {
+        let url = QueueUrl::new("http://sqs.eu-west-1.localhost:4566/000000000000/orders");
+        assert_eq!(
+            url.at_endpoint("http://127.0.0.1:9324/").as_str(),
+            "http://127.0.0.1:9324/000000000000/orders"
+        );
+    }
 }

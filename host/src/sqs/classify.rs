@@ -73,7 +73,8 @@ fn class_of(code: &str, message: &str, status: Option<u16>) -> ErrorClass {
 /// The class of a code of SQS's, in whatever spelling. A code that is not known is refused for good.
 pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
     match name_of(code) {
-        "QueueDoesNotExist" | "QueueDeletedRecently" => ErrorClass::Missing,
+        // The last is SNS's, of a topic or a subscription.
+        "QueueDoesNotExist" | "QueueDeletedRecently" | "NotFound" => ErrorClass::Missing,
         "ReceiptHandleIsInvalid" | "MessageNotInflight" => ErrorClass::LostHandle,
         // What SQS says of a handle whose message is gone, of the end of the twelve hours, and of
         // any other parameter.
@@ -102,7 +103,8 @@ pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
         | "KmsInvalidState"
         | "KmsInvalidKeyUsage"
         | "KmsNotFound"
-        | "KmsOptInRequired" => ErrorClass::Denied,
+        | "KmsOptInRequired"
+        | "AuthorizationError" => ErrorClass::Denied,
         "RequestThrottled"
         | "RequestThrottledException"
         | "Throttling"
@@ -112,6 +114,7 @@ pub(super) fn class_of_code(code: &str, message: &str) -> ErrorClass {
         | "RequestLimitExceeded"
         | "SlowDown"
         | "KmsThrottled"
+        | "Throttled"
         | "OverLimit" => ErrorClass::Throttled,
         "InternalError"
         | "InternalFailure"

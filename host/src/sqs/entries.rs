@@ -7,41 +7,62 @@ use aws_sdk_sqs::types::BatchResultErrorEntry;
 use super::classify::class_of_entry;
 use crate::error::CallError;
 
-/// One result per entry of the request, in order. An entry in neither list has failed, in passing:
-/// nobody knows what SQS did with it (rule 5.10).
+/// One result per entry of the request, in order, of what SQS did and did not, by entry id. An
+/// entry in neither list has failed, in passing: nobody knows what SQS did with it (rule 5.10).
+pub(super) fn by_entry<T>(
+    operation: &'static str,
+    entries: usize,
+    done: impl IntoIterator<Item = (impl AsRef<str>, T)>,
+    failed: impl IntoIterator<Item = (impl AsRef<str>, CallError)>,
+) -> Vec<Result<T, CallError>> {
+    const SILENCE: &str = "SQS answered for other entries of the batch but not for this";
+    let silence = || Err(CallError::no_answer(operation, SILENCE));
+    let mut results: Vec<_> = (0..entries).map(|_| silence()).collect();
+    let mut put = |id: &str, result| {
+        let place = id.parse::<usize>().ok().and_then(|at| results.get_mut(at));
+        if let Some(place) = place {
+            *place = result;
+        }
+    };
+    for (id, value) in done {
+        put(id.as_ref(), Ok(value));
+    }
+    for (id, error) in failed {
+        put(id.as_ref(), Err(error));
+    }
+    results
+}
+
+/// [`by_entry`] of a call that says no more of an entry than that it is done.
 pub(super) fn by_position<'a>(
     operation: &'static str,
     entries: usize,
     done: impl Iterator<Item = &'a str>,
     failed: Vec<BatchResultErrorEntry>,
 ) -> Vec<Result<(), CallError>> {
-    let mut results = vec![
-        Err(CallError::no_answer(
-            operation,
-            "SQS answered for other entries of the batch but not for this"
-        ));
-        entries
-    ];
-    let place = |id: &str| id.parse::<usize>().ok().filter(|at| *at < entries);
-    for position in done.filter_map(place) {
-        results[position] = Ok(());
-    }
-    for entry in failed {
-        if let Some(position) = place(&entry.id) {
-            results[position] = Err(entry_error(operation, entry));
-        }
-    }
-    results
+    let failed = failed.into_iter();
+    let failed = failed.map(|entry| (entry.id.clone(), entry_error(operation, entry)));
+    by_entry(operation, entries, done.map(|id| (id, ())), failed)
 }
 
 /// What SQS says of one entry that failed (rule 5.7).
 pub(super) fn entry_error(operation: &'static str, entry: BatchResultErrorEntry) -> CallError {
-    let message = entry.message.unwrap_or_default();
+    failure(operation, entry.code, entry.message, entry.sender_fault)
+}
+
+/// What is said of one entry that failed, by SQS or SNS.
+pub(super) fn failure(
+    operation: &'static str,
+    code: String,
+    message: Option<String>,
+    sender_fault: bool,
+) -> CallError {
+    let message = message.unwrap_or_default();
     CallError {
         operation,
-        class: class_of_entry(&entry.code, &message, entry.sender_fault),
-        message: format!("{}: {message}", entry.code),
-        code: Some(entry.code),
+        class: class_of_entry(&code, &message, sender_fault),
+        message: format!("{code}: {message}"),
+        code: Some(code),
     }
 }
 

@@ -7,6 +7,7 @@ use aws_sdk_sqs::types::{Message, MessageAttributeValue, MessageSystemAttributeN
 use bytes::Bytes;
 
 use super::api::Received;
+use super::payload::decode;
 use crate::handler::{Header, HeaderValue, SqsMessage};
 
 /// The header that carries a message's group.
@@ -20,7 +21,7 @@ pub(super) fn received(message: Message) -> Received {
     let text = |name: System| system.get(&name).cloned();
     let group_id = text(System::MessageGroupId);
     let receive_count = text(System::ApproximateReceiveCount).and_then(|n| n.parse().ok());
-    let mapped = SqsMessage {
+    let mut mapped = SqsMessage {
         body: Bytes::from(message.body.unwrap_or_default()),
         headers: headers(
             message.message_attributes.unwrap_or_default(),
@@ -36,7 +37,9 @@ pub(super) fn received(message: Message) -> Received {
             .and_then(|ms| ms.parse().ok()),
         group_id: group_id.map(Into::into),
         system_attributes: sorted(system),
+        undecodable: None,
     };
+    decode(&mut mapped);
     Received {
         handle: message.receipt_handle.map(Into::into),
         message: mapped,
@@ -100,24 +103,41 @@ fn header(name: String, attribute: MessageAttributeValue) -> Header {
     Header { name, value, label }
 }
 
-/// A header as a message attribute, its label kept.
-pub(super) fn attribute(header: Header) -> (String, MessageAttributeValue) {
-    let (kind, text, bytes) = match header.value {
-        HeaderValue::Text(text) => ("String", Some(text), None),
-        HeaderValue::Number(text) => ("Number", Some(text), None),
-        HeaderValue::Bytes(bytes) => ("Binary", None, Some(Blob::new(Vec::from(bytes)))),
-    };
-    let data_type = match header.label {
-        Some(label) => format!("{kind}.{label}"),
-        None => kind.to_owned(),
-    };
+/// A header as SQS and SNS write one: its data type with the label, and its value.
+pub(super) struct Attribute {
+    pub(super) data_type: String,
+    pub(super) text: Option<String>,
+    pub(super) bytes: Option<Vec<u8>>,
+}
+
+impl From<&Header> for Attribute {
+    fn from(header: &Header) -> Self {
+        let (kind, text, bytes) = match &header.value {
+            HeaderValue::Text(text) => ("String", Some(text), None),
+            HeaderValue::Number(text) => ("Number", Some(text), None),
+            HeaderValue::Bytes(bytes) => ("Binary", None, Some(bytes)),
+        };
+        Self {
+            data_type: match &header.label {
+                Some(label) => format!("{kind}.{label}"),
+                None => kind.to_owned(),
+            },
+            text: text.cloned(),
+            bytes: bytes.map(|bytes| bytes.to_vec()),
+        }
+    }
+}
+
+/// A header as a message attribute of SQS's.
+pub(super) fn attribute(header: &Header) -> (String, MessageAttributeValue) {
+    let attribute = Attribute::from(header);
     let value = MessageAttributeValue::builder()
-        .data_type(data_type)
-        .set_string_value(text)
-        .set_binary_value(bytes)
+        .data_type(attribute.data_type)
+        .set_string_value(attribute.text)
+        .set_binary_value(attribute.bytes.map(Blob::new))
         .build()
         .expect("the one required field, the data type, is set");
-    (header.name, value)
+    (header.name.clone(), value)
 }
 
 #[cfg(test)]
@@ -174,7 +194,7 @@ mod tests {
     fn a_header_goes_out_as_the_attribute_it_came_as() {
         for data_type in ["String", "String.uuid", "Number", "Number.int"] {
             let header = header("x".into(), string(data_type, "12"));
-            let (name, value) = attribute(header);
+            let (name, value) = attribute(&header);
             assert_eq!((name.as_str(), value), ("x", string(data_type, "12")));
         }
     }

@@ -8,7 +8,7 @@ use aws_sdk_sqs::types::BatchResultErrorEntry;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::api::{Called, QueueAttributes, QueueUrl, Receive, Received, Send, SqsApi};
+use super::api::{Called, Outgoing, QueueAttributes, QueueUrl, Receive, Received, SqsApi};
 use super::classify::class_of_code;
 use super::entries::by_position;
 use crate::error::{CallError, ErrorClass};
@@ -22,7 +22,9 @@ pub(crate) enum Made {
     Visibility(String, Duration),
     VisibilityBatch(Vec<(String, Duration)>),
     Send(String),
+    SendBatch(Vec<String>),
     Create(String),
+    SetAttributes(Vec<(String, String)>),
 }
 
 /// The calls that a test can script beside receives.
@@ -34,6 +36,7 @@ pub(crate) enum On {
     QueueUrl,
     Create,
     Attributes,
+    SetAttributes,
 }
 
 /// What SQS says to one call.
@@ -69,6 +72,9 @@ struct Script {
     asked: Vec<Receive>,
     began: Vec<Instant>,
     made: Vec<Made>,
+    sent: Vec<(QueueUrl, Outgoing)>,
+    /// The attributes of the queues that were created.
+    created: Vec<Vec<(String, String)>>,
     says: HashMap<On, VecDeque<Say>>,
     entries: HashMap<On, VecDeque<Vec<Entry>>>,
     attributes: QueueAttributes,
@@ -203,6 +209,16 @@ impl Scripted {
         self.script().reads
     }
 
+    /// What was sent, by whichever call, failed entries left out.
+    pub(crate) fn sent(&self) -> Vec<(QueueUrl, Outgoing)> {
+        self.script().sent.clone()
+    }
+
+    /// The attributes of each queue that was created.
+    pub(crate) fn created(&self) -> Vec<Vec<(String, String)>> {
+        self.script().created.clone()
+    }
+
     /// The other calls, in the order they were made.
     pub(crate) fn made(&self) -> Vec<Made> {
         self.script().made.clone()
@@ -332,11 +348,30 @@ impl SqsApi for Scripted {
         Box::pin(self.make_batch(OPERATION, On::Visibility, made, entries.len()))
     }
 
-    fn send(&self, send: Send) -> Called<'_, MessageId> {
-        let made = Made::Send(send.body);
+    fn send<'a>(&'a self, queue: &'a QueueUrl, message: &'a Outgoing) -> Called<'a, MessageId> {
+        let made = Made::Send(message.body.clone());
         Box::pin(async move {
             self.make("SendMessage", On::Send, made).await?;
+            self.script().sent.push((queue.clone(), message.clone()));
             Ok("sent".into())
+        })
+    }
+
+    fn send_batch<'a>(
+        &'a self,
+        queue: &'a QueueUrl,
+        messages: &'a [Outgoing],
+    ) -> Called<'a, Vec<Result<MessageId, CallError>>> {
+        let made = Made::SendBatch(messages.iter().map(|m| m.body.clone()).collect());
+        Box::pin(async move {
+            let (operation, size) = ("SendMessageBatch", messages.len());
+            let results = self.make_batch(operation, On::Send, made, size).await?;
+            let results = messages.iter().zip(results).map(|(message, result)| {
+                result?;
+                self.script().sent.push((queue.clone(), message.clone()));
+                Ok("sent".into())
+            });
+            Ok(results.collect())
         })
     }
 
@@ -350,11 +385,12 @@ impl SqsApi for Scripted {
     fn create_queue<'a>(
         &'a self,
         name: &'a str,
-        _: &'a [(&'a str, &'a str)],
+        attributes: &'a [(&'a str, &'a str)],
     ) -> Called<'a, QueueUrl> {
         Box::pin(async move {
             let made = Made::Create(name.to_owned());
             self.make("CreateQueue", On::Create, made).await?;
+            self.script().created.push(owned(attributes));
             Ok(QueueUrl::new(format!("http://sqs/{name}")))
         })
     }
@@ -366,4 +402,20 @@ impl SqsApi for Scripted {
             Ok(self.script().attributes.clone())
         })
     }
+
+    fn set_queue_attributes<'a>(
+        &'a self,
+        _: &'a QueueUrl,
+        attributes: &'a [(&'a str, &'a str)],
+    ) -> Called<'a, ()> {
+        let made = Made::SetAttributes(owned(attributes));
+        Box::pin(self.make("SetQueueAttributes", On::SetAttributes, made))
+    }
+}
+
+fn owned(attributes: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = attributes.iter();
+    pairs
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }

@@ -26,7 +26,7 @@ use crate::config::{AwsSettings, HostConfig};
 use crate::host::{Host, HostOptions, Plugins};
 use crate::local::LocalServer;
 use crate::observe::Tap;
-use crate::sqs::{AwsSqs, Connection, QueueUrl, Receive, Send, SqsApi};
+use crate::sqs::{AwsSqs, Connection, Outgoing, QueueUrl, Receive, SqsApi};
 
 /// How long the messages may take. They take about twelve seconds.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -270,15 +270,11 @@ async fn send_all(api: &AwsSqs) -> Result<Vec<QueueUrl>> {
             queue => api.create_queue(queue, &[]).await?,
         };
         for body in *bodies {
-            api.send(Send {
-                queue: url.clone(),
+            let message = Outgoing {
                 body: (*body).to_owned(),
-                headers: Vec::new(),
-                group_id: None,
-                deduplication_id: None,
-                delay: None,
-            })
-            .await?;
+                ..Outgoing::default()
+            };
+            api.send(&url, &message).await?;
         }
         urls.push(url);
     }

@@ -1,0 +1,121 @@
+//! Publishing while a handler runs (rule 6.6).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::ids::{self, Fingerprint};
+use super::{Publisher, Routed};
+use crate::error::{ErrorClass, SqsError};
+use crate::handler::{GroupId, Handling, MessageId, Publish, PublishError, Reply, SqsMessage};
+use crate::observe::Event;
+
+/// What one call of a handler publishes with.
+///
+/// Messages go out from the I/O runtime, whichever thread the handler is on (rule 4.2).
+pub(super) struct CallPublisher {
+    publisher: Arc<Publisher>,
+    io: Handle,
+    /// What derived deduplication ids begin with.
+    root: String,
+    /// The message that is handled, where it is one.
+    message: Option<MessageId>,
+    /// The group of the messages that are handled, where they have one in common.
+    group: Option<GroupId>,
+    /// How often each fingerprint has been published by this call.
+    published: Mutex<HashMap<Fingerprint, usize>>,
+}
+
+impl CallPublisher {
+    pub(super) fn new(publisher: Arc<Publisher>, sources: &[Arc<SqsMessage>]) -> Self {
+        let first = sources.first();
+        let group = first.and_then(|message| message.group_id.clone());
+        let is_common = sources.iter().all(|message| message.group_id == group);
+        Self {
+            publisher,
+            io: Handle::current(),
+            root: ids::root(sources.iter().map(|message| message.id.as_ref())),
+            message: match sources {
+                [one] => one.id.clone(),
+                _ => None,
+            },
+            group: group.filter(|_| is_common),
+            published: Mutex::default(),
+        }
+    }
+
+    /// The deduplication id of the next message with this fingerprint.
+    fn derived(&self, fingerprint: Fingerprint) -> String {
+        let mut published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let nth = published.entry(fingerprint).or_default();
+        let id = ids::of_published(&self.root, &fingerprint, *nth);
+        *nth += 1;
+        id
+    }
+}
+
+impl Publish for CallPublisher {
+    fn publish(&self, message: Reply) -> Handling<Result<MessageId, PublishError>> {
+        let publisher = Arc::clone(&self.publisher);
+        let target = match publisher.target_of(&message) {
+            Ok(target) => target,
+            Err(error) => return Box::pin(std::future::ready(Err(error.into()))),
+        };
+        let name = target.named().to_string();
+        let derived = self.derived(ids::fingerprint(&name, &message));
+        let (group, source) = (self.group.clone(), self.message.clone());
+        let sending = async move {
+            let sent = async {
+                let prepared = publisher.prepare(target, message, group.as_ref(), derived);
+                let (Routed { target, open }, message) = prepared.await?;
+                let mut results = target.send(&open, &[message]).await;
+                let result = results.pop().unwrap_or_else(|| Ok(MessageId::from("")));
+                result.map_err(|error| target.error(error))
+            };
+            let sent = sent.await;
+            let event = match &sent {
+                Ok(_) => Event::Published { target: &name },
+                Err(error) => Event::PublishFailed { error },
+            };
+            publisher.observer.emit(source.as_ref(), event);
+            sent
+        };
+        let sending = AbortOnDropHandle::new(self.io.spawn(sending));
+        Box::pin(async move {
+            match sending.await {
+                Ok(sent) => sent.map_err(PublishError::from),
+                Err(ended) => Err(PublishError {
+                    code: "interrupted".into(),
+                    message: format!("the host is stopping: {ended}"),
+                    retry: true,
+                }),
+            }
+        })
+    }
+}
+
+impl From<SqsError> for PublishError {
+    fn from(error: SqsError) -> Self {
+        let code = match &error {
+            SqsError::NotFifo { .. } => "not-fifo".to_owned(),
+            other => match other.call() {
+                Some(call) => match (&call.code, call.class) {
+                    (Some(code), _) => code.clone(),
+                    (None, ErrorClass::Refused) => "invalid".to_owned(),
+                    (None, class) => class.to_string(),
+                },
+                None => "invalid".to_owned(),
+            },
+        };
+        Self {
+            code,
+            retry: error.class().is_some_and(ErrorClass::passes),
+            message: error.to_string(),
+        }
+    }
+}
