@@ -1,6 +1,6 @@
 //! The contract in `wit/handler.wit`, as Rust.
 //!
-//! The contract's two worlds share `types`, `log`, `context` and `descriptor`. Generating each
+//! The contract's two worlds share `types`, `log`, `context`, `publish` and `descriptor`. Generating each
 //! world by itself would define those twice, so the worlds are taken apart here: one that holds
 //! what both share, and one for each kind of handler. A component exports the first and one of the
 //! others, and `wit-component` puts them together again, so that what is built is exactly a
@@ -19,6 +19,7 @@ pub mod shared {
                 import queuelet:handler/types@0.1.0;
                 import queuelet:handler/log@0.1.0;
                 import queuelet:handler/context@0.1.0;
+                import queuelet:handler/publish@0.1.0;
                 export queuelet:handler/descriptor@0.1.0;
             }
         ",
@@ -77,4 +78,4 @@ pub mod batch {
     });
 }
 
-pub use shared::queuelet::handler::{context, log, types};
+pub use shared::queuelet::handler::{context, log, publish, types};

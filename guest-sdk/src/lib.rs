@@ -45,6 +45,9 @@
 //! See [`IntoAnswer`] and, for batches, [`IntoAnswers`]. A panic is a failure too: it is logged
 //! with its place, and the message is handed out again.
 //!
+//! What it returns as a [`Reply`] is sent once it has returned. A handler that must know that a
+//! message is out before it goes on sends it with [`publish()`].
+//!
 //! # Memory
 //!
 //! A host that serves from several threads gets little out of them while its guests grow their
@@ -68,6 +71,7 @@ pub mod log;
 mod message;
 mod outcome;
 mod panics;
+mod publish;
 mod queue;
 mod reply;
 
@@ -76,6 +80,7 @@ pub use handle::{Handle, HandleBatch};
 pub use input::{BatchElement, Body, Delivery, FromMessage};
 pub use message::{Context, Header, HeaderValue, Message, UnreadableHeader};
 pub use outcome::{Failure, FailureKind, HandlerOutcome};
+pub use publish::{PublishError, publish};
 pub use queue::SqsQueue;
 pub use queuelet_guest_macros::subscriber;
 pub use reply::{IntoReplies, Reply};

@@ -130,8 +130,7 @@ impl Context {
         self.receive_count
     }
 
-    /// The message group: of a FIFO queue, which this version does not read, or the tenant of a fair
-    /// queue.
+    /// The message group: of a FIFO queue, or the tenant of a fair queue.
     pub fn group_id(&self) -> Option<&str> {
         self.group_id.as_deref()
     }

@@ -37,11 +37,13 @@ pub enum HandlerOutcome {
     /// The host hands it out again after this long; a fraction of a second is rounded up, and what
     /// goes beyond the 12 h that SQS hides a message is cut off.
     RetryAfter(Duration),
-    /// The handler gives up on it, with this reason.
+    /// The handler gives up on it, with this reason: the host sends it to the subscription's
+    /// dead-letter queue, with its headers and the reason as header `queuelet-dead-letter-reason`,
+    /// and deletes it.
     ///
-    /// The host of this version has no dead-letter queue of its own to send it to. It logs the
-    /// reason and retries the message with back-off, as one whose handler failed, until the queue's
-    /// own redrive policy moves it. Without such a policy it comes back until it expires.
+    /// The dead-letter queue is the one that [`SqsQueue::dead_letter`](crate::SqsQueue::dead_letter)
+    /// or the mount file names. Without one the host logs the reason and retries the message with
+    /// back-off, as one whose handler failed.
     DeadLetter(String),
     /// The handler failed: the host logs it and hands the message out again with back-off.
     Fail(Failure),
@@ -89,8 +91,7 @@ impl HandlerOutcome {
         Self::RetryAfter(delay)
     }
 
-    /// [`HandlerOutcome::DeadLetter`], which in this version is a retry with back-off until the
-    /// queue's own redrive policy moves the message.
+    /// [`HandlerOutcome::DeadLetter`].
     pub fn dead_letter(reason: impl Into<String>) -> Self {
         Self::DeadLetter(reason.into())
     }

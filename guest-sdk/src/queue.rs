@@ -23,8 +23,7 @@ pub struct SqsQueue {
 }
 
 impl SqsQueue {
-    /// A queue, by name, URL or ARN. FIFO queues are not read by this version of the host, which
-    /// refuses them.
+    /// A queue, by name, URL or ARN. A name that ends in `.fifo` is a FIFO queue's.
     pub fn new(queue: impl Into<String>) -> Self {
         Self::default().set("queue", queue)
     }
@@ -78,9 +77,56 @@ impl SqsQueue {
         self.set("timeout", duration(length))
     }
 
-    /// Where replies go: a queue, by name, URL or ARN. FIFO queues and SNS topics are refused.
+    /// Where replies go: a queue, by name, URL or ARN, or a topic, by ARN or as `sns:NAME`.
     pub fn reply(self, destination: impl Into<String>) -> Self {
         self.set("reply", destination)
+    }
+
+    /// The message group of replies to a FIFO target that name none and have no `partition-key`.
+    pub fn reply_group(self, group: impl Into<String>) -> Self {
+        self.set("reply_group", group)
+    }
+
+    /// Where else the handler may send to, by [`publish`](crate::publish()) or by
+    /// [`Reply::to`](crate::Reply::to): queues and topics, spelled as for [`reply`](Self::reply).
+    ///
+    /// ```
+    /// # use queuelet_guest::SqsQueue;
+    /// let queue = SqsQueue::new("orders").destinations(["billing", "sns:alerts"]);
+    /// assert_eq!(queue.settings()[1], ("destinations".into(), "billing, sns:alerts".into()));
+    /// ```
+    pub fn destinations<D: AsRef<str>>(self, granted: impl IntoIterator<Item = D>) -> Self {
+        self.set("destinations", list(granted))
+    }
+
+    /// How often a message is received before SQS moves it to the dead-letter queue: 1 to 1,000.
+    /// Together with [`dead_letter`](Self::dead_letter) it is the queue's redrive policy, which the
+    /// host writes where it differs; one without the other is an error.
+    pub fn max_attempts(self, receives: u32) -> Self {
+        self.set("max_attempts", receives.to_string())
+    }
+
+    /// The dead-letter queue, by name, URL or ARN: of the same type (FIFO or standard), account and
+    /// region as the queue. See [`max_attempts`](Self::max_attempts).
+    pub fn dead_letter(self, queue: impl Into<String>) -> Self {
+        self.set("dead_letter", queue)
+    }
+
+    /// Deletes and visibility changes go to SQS up to ten at once, with up to 50 ms of waiting,
+    /// instead of each by itself: fewer requests for a busy queue. It is `settle = "batched"`.
+    pub fn settle_batched(self) -> Self {
+        self.set("settle", "batched")
+    }
+
+    /// The topics that the host subscribes the queue to, with raw message delivery: by ARN or name.
+    pub fn subscribe<T: AsRef<str>>(self, topics: impl IntoIterator<Item = T>) -> Self {
+        self.set("subscribe", list(topics))
+    }
+
+    /// Whether the envelope that a topic without raw message delivery puts around a message is
+    /// taken off, so that the handler sees the message as it was published.
+    pub fn unwrap_sns(self, on: bool) -> Self {
+        self.set("unwrap_sns", on.to_string())
     }
 
     /// The delay before the first retry of a message whose handler failed: up to 12 h. It doubles
@@ -126,6 +172,18 @@ impl SqsQueue {
     }
 }
 
+/// Several values of one setting. No name, URL or ARN of AWS has a comma.
+fn list<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> String {
+    let mut text = String::new();
+    for value in values {
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(value.as_ref());
+    }
+    text
+}
+
 /// A length of time in the coarsest of `s`, `ms`, `us` and `ns` that loses nothing, for the host to
 /// round.
 fn duration(length: Duration) -> String {
@@ -152,7 +210,7 @@ mod tests {
         queue.into_settings()
     }
 
-    // 1.4: 1.2 s is rounded up to 2 s and 0.9 s is refused, both by the host, which therefore must
+    // Rule 1.4: 1.2 s is rounded up to 2 s and 0.9 s is refused, both by the host, which therefore must
     // be told exactly.
     #[test]
     fn a_duration_is_written_without_rounding() {
@@ -172,7 +230,7 @@ mod tests {
         }
     }
 
-    // 1.12: a descriptor has the keys and spellings of a mount file.
+    // Rule 1.12: a descriptor has the keys and spellings of a mount file.
     #[test]
     fn every_setting_has_the_name_it_has_in_a_mount_file() {
         let queue = SqsQueue::new("orders")
@@ -184,7 +242,14 @@ mod tests {
             .prefetch(false)
             .create_if_missing(true)
             .timeout(Duration::from_millis(2_500))
-            .reply("orders-events")
+            .reply("orders-events.fifo")
+            .reply_group("all")
+            .destinations(["billing", "sns:alerts"])
+            .max_attempts(5)
+            .dead_letter("orders-dead")
+            .settle_batched()
+            .subscribe(["new-orders".to_owned()])
+            .unwrap_sns(true)
             .retry_delay(Duration::from_secs(1))
             .retry_max_delay(Duration::from_secs(300))
             .retry_jitter(0.5)
@@ -200,7 +265,14 @@ mod tests {
             ("prefetch", "false"),
             ("create_if_missing", "true"),
             ("timeout", "2500ms"),
-            ("reply", "orders-events"),
+            ("reply", "orders-events.fifo"),
+            ("reply_group", "all"),
+            ("destinations", "billing, sns:alerts"),
+            ("max_attempts", "5"),
+            ("dead_letter", "orders-dead"),
+            ("settle", "batched"),
+            ("subscribe", "new-orders"),
+            ("unwrap_sns", "true"),
             ("retry_delay", "1s"),
             ("retry_max_delay", "300s"),
             ("retry_jitter", "0.5"),
@@ -213,7 +285,7 @@ mod tests {
         );
     }
 
-    // 1.12: if neither names a queue it is the host that says so.
+    // Rule 1.12: if neither names a queue it is the host that says so.
     #[test]
     fn a_queue_left_to_the_mount_is_not_named() {
         assert!(named(SqsQueue::from_mount()).is_empty());

@@ -11,9 +11,10 @@ use crate::{Failure, Header, HeaderValue};
 /// A message that the host sends before it deletes the one that was handled.
 ///
 /// A handler returns one, or a `Vec` of them, sent in order; an empty `Vec` is an ack. They go to
-/// the queue that the mount, or else the descriptor, names as `reply`. Where none is named, or one
-/// reply cannot be sent, the message is retried with back-off; replies that were sent before that
-/// one are then sent again.
+/// the queue or topic that the mount, or else the descriptor, names as `reply`. Where none is named,
+/// or one reply cannot be sent, the message is retried with back-off; replies that were sent before
+/// that one are then sent again, which a FIFO target does not deliver twice within SQS's five
+/// minutes. [`publish()`](crate::publish()) sends one while the handler runs.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::{Failure, Header, HeaderValue};
 ///     .delay(Duration::from_secs(30));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-#[must_use = "a reply is sent only if the handler returns it"]
+#[must_use = "a reply is sent only if the handler returns it or publishes it"]
 pub struct Reply {
     /// An encoder's error waits here until the host is answered, so that a handler need not deal
     /// with it.
@@ -38,9 +39,10 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A reply with this body, as it is. SQS has no empty messages and takes text alone: the host
-    /// refuses a body that is empty, is not UTF-8, or has control characters other than tabs and
-    /// line breaks.
+    /// A reply with this body. SQS has no empty messages, and the host refuses an empty body. SQS
+    /// takes text alone: a body that is not UTF-8, or has control characters other than tabs and
+    /// line breaks, travels base64 with a header that says so, and a host that receives it decodes
+    /// it again.
     pub fn new(body: impl Into<Vec<u8>>) -> Self {
         Self::of(Ok(body.into()))
     }
@@ -64,8 +66,9 @@ impl Reply {
         }
     }
 
-    /// One header more; SQS takes ten. The host leaves out a `partition-key`, so that the headers of
-    /// a message can be handed on: [`group_id`](Self::group_id) sets the group.
+    /// One header more; SQS takes ten. `partition-key` is not sent as one: on a FIFO target it is
+    /// the message group where [`group_id`](Self::group_id) says none, and elsewhere it is left out,
+    /// so that the headers of a message can be handed on.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<HeaderValue>) -> Self {
         self.headers.push(Header {
             name: name.into(),
@@ -81,32 +84,33 @@ impl Reply {
         self
     }
 
-    /// Where it goes: a queue, by name, URL or ARN. FIFO queues and SNS topics are refused.
-    ///
-    /// The subscription must grant it, and in this version the one destination granted is the queue
-    /// of its `reply` setting, spelled as there or by its name. Any other is refused, so that there
-    /// is no need to say it.
+    /// Where it goes, if not where the subscription's `reply` setting says: a queue, by name, URL or
+    /// ARN, or a topic, by ARN or as `sns:NAME`. The subscription must grant it, by
+    /// [`destinations`](crate::SqsQueue::destinations), and the host refuses what it does not.
     pub fn to(mut self, destination: impl Into<String>) -> Self {
         self.destination = Some(destination.into());
         self
     }
 
-    /// The message group: on a standard queue, which is what this version sends to, the tenant that
-    /// a fair queue is fair to.
+    /// The message group: of a FIFO target, which keeps its messages in order, or, on a standard
+    /// queue, the tenant that a fair queue is fair to. On a FIFO target a reply without one, and
+    /// without a `partition-key`, takes the subscription's `reply_group`, else the group of the
+    /// message that was handled, else `default`.
     pub fn group_id(mut self, id: impl Into<String>) -> Self {
         self.group_id = Some(id.into());
         self
     }
 
-    /// The deduplication id, which FIFO queues alone have. This version sends to standard queues
-    /// alone, and the host refuses a reply with one.
+    /// The deduplication id, which FIFO targets alone take; on another the host refuses the reply.
+    /// Without one the host derives it from the message that was handled and the reply's place, so
+    /// that a message that is handled twice within five minutes replies once.
     pub fn deduplication_id(mut self, id: impl Into<String>) -> Self {
         self.deduplication_id = Some(id.into());
         self
     }
 
     /// How long SQS keeps it back: up to 15 minutes, rounded up to whole seconds. The host refuses
-    /// more.
+    /// more, and a delay on a FIFO target, which has none.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self

@@ -15,7 +15,8 @@ use crate::sqs::{Counted, Sqs};
 async fn inspect_says_what_a_plugin_is() {
     let folder = Folder::new()
         .plugin("report", "reports-eu")
-        .plugin("outcome-batch", "batch");
+        .plugin("outcome-batch", "batch")
+        .plugin("publishes", "publishes");
     let file = folder.file("reports-eu.wasm");
     let content = fs::read(&file).expect("it was just written");
     let inspected = output(&["inspect", "--json", file.to_str().expect("it is text")]).await;
@@ -32,6 +33,13 @@ async fn inspect_says_what_a_plugin_is() {
     assert_eq!(said["size"], content.len());
     let imports = said["imports"].as_array().expect("it is a list");
     assert!(imports.contains(&json!("queuelet:handler/log@0.1.0")));
+    let publish = json!("queuelet:handler/publish@0.1.0");
+    assert!(!imports.contains(&publish), "it publishes nothing");
+
+    let publishes = folder.file("publishes.wasm");
+    let publishes = output(&["inspect", "--json", publishes.to_str().expect("it is text")]).await;
+    let imports = publishes.json()["imports"].clone();
+    assert!(imports.as_array().expect("a list").contains(&publish));
 
     let batch = folder.file("batch.wasm");
     let batch = output(&["inspect", "--json", batch.to_str().expect("it is text")]).await;

@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 13] = [
+const PACKAGES: [(&str, &str); 16] = [
     ("audit", "audit"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
+    ("first-contract", "guest-first-contract"),
     ("grows", "guest-grows"),
     ("loops", "guest-loops"),
     ("outcome", "guest-outcome"),
     ("outcome-batch", "guest-outcome-batch"),
     ("panics", "guest-panics"),
     ("prints", "guest-prints"),
+    ("publishes", "guest-publishes"),
+    ("publishes-batch", "guest-publishes-batch"),
     ("report", "report"),
     ("sleeps", "guest-sleeps"),
     ("traps", "guest-traps"),

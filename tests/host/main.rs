@@ -17,6 +17,7 @@ mod guests;
 mod leases;
 mod messages;
 mod outcomes;
+mod plugins;
 mod process;
 mod replies;
 mod sqs;

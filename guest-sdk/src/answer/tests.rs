@@ -15,7 +15,7 @@ fn replies(answer: Answer) -> Vec<types::Reply> {
     }
 }
 
-// 5.1 to 5.4, 5.14
+// Rules 5.1 to 5.4 and 5.14.
 #[test]
 fn each_outcome_has_its_counterpart_in_the_contract() {
     for (outcome, expected) in [
@@ -36,7 +36,7 @@ fn each_outcome_has_its_counterpart_in_the_contract() {
     assert_eq!(().into_answer().0, Ok(Outcome::Ack));
 }
 
-// 5.6
+// Rule 5.6.
 #[test]
 fn a_failure_keeps_its_kind_and_its_message() {
     let failed = failure(HandlerOutcome::fail("no paper").into_answer());
@@ -93,7 +93,7 @@ fn the_error_of_a_result_may_be_an_outcome_that_is_no_failure() {
     assert_eq!(dropped.into_answer().0, Ok(Outcome::Drop));
 }
 
-// 5.4: a fraction is rounded up.
+// Rule 5.4: a fraction is rounded up.
 #[test]
 fn a_delay_is_never_shorter_than_was_asked_for() {
     for (length, expected) in [
@@ -108,7 +108,7 @@ fn a_delay_is_never_shorter_than_was_asked_for() {
     }
 }
 
-// 5.5, 6.3, 6.4
+// Rules 5.5, 6.3 and 6.4.
 #[test]
 fn a_reply_carries_all_that_was_said_of_it() {
     let reply = Reply::json(&["a"])

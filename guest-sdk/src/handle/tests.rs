@@ -68,8 +68,8 @@ fn words(answers: Vec<Answer>) -> Vec<&'static str> {
         .collect()
 }
 
-// 5.6: a body that does not decode is a failure that says where and why, and the handler is not
-// called.
+// Rule 5.6: a body that does not decode is a failure that says where and why, and the handler is
+// not called.
 #[test]
 fn a_body_that_does_not_decode_fails_with_serdes_message() {
     for (body, expected) in [
@@ -97,6 +97,16 @@ fn a_body_that_does_not_decode_fails_with_serdes_message() {
     }
 }
 
+// Rules 3.1 and 5.6: a body need not be text.
+#[test]
+fn bytes_that_are_no_text_fail_a_handler_of_json() {
+    let handler = told(HandlerOutcome::Ack);
+    let answer = handle_single(&handler, &Message::new([b'{', b'"', 0xff, b'"']));
+    let failure = answer.0.expect_err("it is no JSON");
+    assert_eq!(failure.kind, FailureKind::Decode);
+    assert_eq!(handler.calls.get(), 0);
+}
+
 #[test]
 fn a_body_that_decodes_is_handed_over_and_the_outcome_passed_on() {
     let handler = told(HandlerOutcome::Drop);
@@ -107,7 +117,7 @@ fn a_body_that_decodes_is_handed_over_and_the_outcome_passed_on() {
     assert_eq!(handler.calls.get(), 1);
 }
 
-// 3.1: a handler that takes bytes gets those that SQS delivered.
+// Rule 3.1: a handler that takes bytes gets those that SQS delivered.
 #[test]
 fn bytes_and_the_whole_message_are_lent_and_not_copied() {
     struct Raw(Cell<*const u8>);
@@ -201,7 +211,7 @@ fn a_future_that_nothing_can_wake_fails_and_says_so() {
     assert_eq!(words(answers), ["error", "decode", "error"]);
 }
 
-// 5.9: what does not decode fails at its own place, and is not handed over.
+// Rule 5.9: what does not decode fails at its own place, and is not handed over.
 #[test]
 fn the_elements_that_do_not_decode_fail_where_they_stand() {
     use HandlerOutcome::{Ack, Drop, Retry};
@@ -245,7 +255,7 @@ fn the_elements_that_do_not_decode_fail_where_they_stand() {
     }
 }
 
-// 5.9: if none is left there is no call.
+// Rule 5.9: if none is left there is no call.
 #[test]
 fn a_batch_of_which_nothing_decodes_is_no_call() {
     let handler = told(HandlerOutcome::Ack);
@@ -254,7 +264,7 @@ fn a_batch_of_which_nothing_decodes_is_no_call() {
     assert_eq!(handler.calls.get(), 0);
 }
 
-// 5.9: one outcome for all.
+// Rule 5.9: one outcome for all.
 #[test]
 fn one_outcome_counts_for_all_that_were_handed_over() {
     let handler = told(HandlerOutcome::Retry);
@@ -268,8 +278,8 @@ fn one_outcome_counts_for_all_that_were_handed_over() {
     assert_eq!(words(answers), ["error", "error"]);
 }
 
-// 5.9: a list of the wrong length is a malformed answer. The host sees it only if the length stays
-// wrong, so failures to decode must never fill the gap.
+// Rule 5.9: a list of the wrong length is a malformed answer. The host sees it only if the length
+// stays wrong, so failures to decode must never fill the gap.
 #[test]
 fn a_wrong_number_of_outcomes_is_never_made_to_look_right() {
     let good = r#"{"n":1}"#;
@@ -289,7 +299,7 @@ fn a_wrong_number_of_outcomes_is_never_made_to_look_right() {
     }
 }
 
-// 3.3, 3.4: what came with a message is there in a batch too.
+// Rules 3.3 and 3.4: what came with a message is there in a batch too.
 #[test]
 fn each_delivery_of_a_batch_has_its_own_context() {
     struct Counts(Cell<Vec<Option<u32>>>);

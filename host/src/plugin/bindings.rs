@@ -9,6 +9,7 @@ pub(super) mod single {
         path: "../wit",
         world: "single-handler",
         ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { "queuelet:handler/publish.send": async },
         exports: { default: async },
     });
 }
@@ -24,6 +25,7 @@ pub(super) mod batch {
             "queuelet:handler/types": super::single::queuelet::handler::types,
             "queuelet:handler/log": super::single::queuelet::handler::log,
             "queuelet:handler/context": super::single::queuelet::handler::context,
+            "queuelet:handler/publish": super::single::queuelet::handler::publish,
         },
     });
 }

@@ -13,6 +13,7 @@ use super::convert::{Lent, answer};
 use super::digest::Digest;
 use super::engine::Guests;
 use super::guest::{Guest, Subject, failure, store};
+use super::publish::Publishing;
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, Reason, SqsMessage,
 };
@@ -79,8 +80,10 @@ impl Handler for Plugin {
             return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
         };
         let subject = self.subject(&call, message.id.as_ref());
+        let publishing = call.publish.map(Publishing::from_here);
         let guests = Arc::clone(&self.guests);
-        let answered = on_fresh_store(guests, subject, call.timeout, async move |store| {
+        let limit = call.timeout;
+        let answered = on_fresh_store(guests, subject, publishing, limit, async move |store| {
             let handler = pre.instantiate_async(&mut *store).await?;
             let lent = Lent::new(&message);
             let single = handler.queuelet_handler_single();
@@ -99,8 +102,10 @@ impl Handler for Plugin {
             return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
         };
         let subject = self.subject(&call, None);
+        let publishing = call.publish.map(Publishing::from_here);
         let guests = Arc::clone(&self.guests);
-        let answered = on_fresh_store(guests, subject, call.timeout, async move |store| {
+        let limit = call.timeout;
+        let answered = on_fresh_store(guests, subject, publishing, limit, async move |store| {
             let handler = pre.instantiate_async(&mut *store).await?;
             let lent: Vec<_> = messages.iter().map(|m| Lent::new(m)).collect();
             let list: Vec<_> = lent.iter().map(Lent::message).collect();
@@ -117,11 +122,12 @@ impl Handler for Plugin {
 pub(super) async fn on_fresh_store<T>(
     guests: Arc<Guests>,
     subject: Subject,
+    publishing: Option<Publishing>,
     limit: Option<Duration>,
     call: impl AsyncFnOnce(&mut Store<Guest>) -> wasmtime::Result<T>,
 ) -> Result<T, Failure> {
     let deadline = Deadline::after(limit);
-    let mut store = store(&guests, subject, deadline.at);
+    let mut store = store(&guests, subject, publishing, deadline.at);
     let answered = async {
         let answered = call(&mut store).await;
         answered.map_err(|error| failure(&error))

@@ -79,7 +79,8 @@ pub(super) fn answer(answer: Result<wit::Outcome, wit::Failure>) -> Answer {
     }
 }
 
-fn reply(reply: wit::Reply) -> Reply {
+/// A message that a guest has the host send.
+pub(super) fn reply(reply: wit::Reply) -> Reply {
     Reply {
         body: reply.body.into(),
         headers: reply

@@ -16,7 +16,7 @@ use wasmtime::{
     PoolingAllocationConfig,
 };
 
-use super::bindings::single::queuelet::handler::{context, log, types};
+use super::bindings::single::queuelet::handler::{context, log, publish, types};
 use super::guest::Guest;
 use crate::handler::{Failure, Reason};
 use crate::limits::{EPOCH_TICK, GUEST_MEMORY, MAX_INSTANCES};
@@ -177,6 +177,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
     types::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
+    publish::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     Ok(linker)
 }
 

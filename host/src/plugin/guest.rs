@@ -11,6 +11,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use super::bindings::single::queuelet::handler::{context, log};
 use super::engine::Guests;
 use super::output::{Printed, Stream};
+use super::publish::Publishing;
 use crate::handler::{Failure, Reason};
 use crate::limits::{GUEST_LINE, GUEST_MEMORY};
 
@@ -28,6 +29,7 @@ pub(super) struct Subject {
 /// The data of a store.
 pub(super) struct Guest {
     subject: Arc<Subject>,
+    pub(super) publishing: Option<Publishing>,
     wasi: WasiCtx,
     table: ResourceTable,
     limits: Limits,
@@ -80,7 +82,12 @@ impl ResourceLimiter for Limits {
 }
 
 /// A fresh store, that ends its guest at `deadline`.
-pub(super) fn store(guests: &Guests, subject: Subject, deadline: Option<Instant>) -> Store<Guest> {
+pub(super) fn store(
+    guests: &Guests,
+    subject: Subject,
+    publishing: Option<Publishing>,
+    deadline: Option<Instant>,
+) -> Store<Guest> {
     let subject = Arc::new(subject);
     let stdout = Printed::new(Arc::clone(&subject), Stream::Stdout);
     let stderr = Printed::new(Arc::clone(&subject), Stream::Stderr);
@@ -93,6 +100,7 @@ pub(super) fn store(guests: &Guests, subject: Subject, deadline: Option<Instant>
         guests.engine(),
         Guest {
             subject,
+            publishing,
             wasi,
             table: ResourceTable::new(),
             limits: Limits,

@@ -181,9 +181,9 @@ fn check_format(content: &[u8]) -> Result<(), String> {
 fn link(guests: &Guests, compiled: &Compiled) -> Result<Linked, String> {
     let missing = |error: wasmtime::Error| {
         format!(
-            "it does not fit this host: {}; a handler may import {}/log, {}/context and WASI 0.2",
+            "it does not fit this host: {}; a handler may import log, context and publish of \
+             {}, and WASI 0.2",
             one_line(&format!("{error:#}")),
-            super::contract::CONTRACT,
             super::contract::CONTRACT,
         )
     };
@@ -215,6 +215,7 @@ async fn descriptor(
     let asked = on_fresh_store(
         Arc::clone(guests),
         subject,
+        None,
         limit,
         async move |store| match linked {
             Linked::Single(pre) => {

@@ -12,6 +12,7 @@ mod engine;
 mod guest;
 mod load;
 mod output;
+mod publish;
 
 pub use call::Plugin;
 pub use contract::{CONTRACT, SERVED};
