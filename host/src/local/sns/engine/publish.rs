@@ -32,6 +32,9 @@ pub(crate) struct Published {
     pub(crate) deliveries: Vec<Delivery>,
 }
 
+/// An entry of a batch by its id, and what became of it.
+pub(crate) type Entry<'a> = (&'a str, Result<Published, Refusal>);
+
 impl Engine {
     /// Publishes a message.
     ///
@@ -60,7 +63,7 @@ impl Engine {
         occasion: Occasion<'_>,
         topic_arn: &str,
         entries: &'a [(String, Draft)],
-    ) -> Result<Vec<(&'a str, Result<Published, Refusal>)>, Refusal> {
+    ) -> Result<Vec<Entry<'a>>, Refusal> {
         check_batch(entries)?;
         let (name, topic) = self.topic(topic_arn)?;
         let fifo = arn::is_fifo(name);

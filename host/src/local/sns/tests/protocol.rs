@@ -16,12 +16,15 @@ fn a_reply_is_named_after_its_action_and_has_a_request_id() {
     assert!(!document.contains("Result"), "{document}");
 }
 
+/// An action, its parameters, and the status and the code it is refused with.
+type Refused<'a> = (&'a str, &'a [(&'a str, &'a str)], u16, &'a str);
+
 #[test]
 fn refusals_have_the_codes_and_statuses_of_sns() {
     let world = World::new();
     let topic = world.topic("news");
     let none = "arn:aws:sns:us-east-1:000000000000:none";
-    let table: [(&str, &[(&str, &str)], u16, &str); 10] = [
+    let table: [Refused<'_>; 10] = [
         (
             "Publish",
             &[("TopicArn", none), ("Message", "m")],
