@@ -1,10 +1,12 @@
 //! Access policies of queues: whether one lets SNS send for a topic.
 //!
 //! A queue here without a policy lets everyone send, as nobody is authenticated. A queue with one is
-//! taken at its word, so that a policy that would keep a topic's messages out on AWS does here.
+//! taken at its word, so that a policy that would keep a topic's messages out on AWS does here. Region
+//! and account of the ARNs in it are not looked at, here as elsewhere.
 
 use crate::local::engine::limits;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Who sends.
 const SERVICE: &str = "sns.amazonaws.com";
@@ -49,7 +51,7 @@ impl Request<'_> {
             let action = ACTION.to_lowercase();
             texts(value).any(|pattern| like(&pattern.to_lowercase(), &action))
         };
-        let resource = |value: &Value| texts(value).any(|pattern| like(pattern, self.queue));
+        let resource = |value: &Value| texts(value).any(|pattern| fits(like, pattern, self.queue));
         either("Principal", "NotPrincipal", &principal)
             && either("Action", "NotAction", &action)
             && either("Resource", "NotResource", &resource)
@@ -88,7 +90,7 @@ impl Request<'_> {
             _ => return false,
         };
         match found {
-            Some(found) => texts(values).any(|pattern| matches(pattern, found)) != negative,
+            Some(found) => texts(values).any(|pattern| fits(matches, pattern, found)) != negative,
             None => negative || if_exists,
         }
     }
@@ -133,6 +135,21 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
         Value::Bool(false) => Some("false"),
         other => other.as_str(),
     })
+}
+
+/// Whether something found fits what a policy says, as it is or without places in ARNs.
+fn fits(matches: fn(&str, &str) -> bool, pattern: &str, found: &str) -> bool {
+    matches(pattern, found) || matches(&placeless(pattern), &placeless(found))
+}
+
+/// An ARN without its region and account; anything else as it is.
+fn placeless(text: &str) -> Cow<'_, str> {
+    match text.splitn(6, ':').collect::<Vec<_>>()[..] {
+        ["arn", partition, service, _, _, name] => {
+            Cow::Owned(format!("arn:{partition}:{service}:::{name}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// Whether `text` fits `pattern`, where `*` stands for any characters and `?` for one.
@@ -258,6 +275,22 @@ mod tests {
         for (changes, expected) in table {
             assert_eq!(allowed(&statement(&changes)), expected, "{changes}");
         }
+    }
+
+    #[test]
+    fn a_policy_written_for_an_account_on_aws_works_as_it_stands() {
+        let there = |topic: &str| {
+            let topic = format!("arn:aws:sns:eu-west-1:123456789012:{topic}");
+            allowed(&statement(&json!({
+                "Resource": "arn:aws:sqs:eu-west-1:123456789012:jobs",
+                "Condition": {"StringEquals": {"aws:SourceArn": topic}},
+            })))
+        };
+        assert!(there("news"));
+        assert!(!there("olds"));
+        assert!(allowed(&statement(
+            &json!({"Resource": "arn:aws:sqs:us-east-1:*"})
+        )));
     }
 
     #[test]
