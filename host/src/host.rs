@@ -363,6 +363,7 @@ impl Opener {
             subscription: Arc::clone(subscription),
             handler: Arc::clone(handler),
             api,
+            finished: self.connection.finished(&queue.url),
             queue,
             publisher,
             observer: observer.clone(),
@@ -405,9 +406,10 @@ impl Opener {
                 Err(Opening::NotYet(error) | Opening::Refused(error)) => error,
             };
             let class = error.class();
-            if said != Some(class) {
+            let trouble = Some((class, error.remedy()));
+            if said != trouble {
                 observer.emit(None, Event::NotReady { error: &error });
-                said = Some(class);
+                said = trouble;
                 backoff.reset_to(match class {
                     Some(class) if class.passes() => RECEIVE_BACKOFF_MAX,
                     _ => OPERATOR_BACKOFF_MAX,

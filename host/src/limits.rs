@@ -113,6 +113,8 @@ pub const EXTEND_TOGETHER: Duration = Duration::from_millis(10);
 pub const EXTEND_BACKOFF: Duration = Duration::from_millis(200);
 /// The longest pause before a failed extension is tried again.
 pub const EXTEND_BACKOFF_MAX: Duration = Duration::from_secs(60);
+/// How many calls of one extension may wait for an answer at once.
+pub const EXTEND_BESIDE: usize = 3;
 /// How much sooner than by this machine's clock a lease may have lapsed at SQS: the time that the
 /// answer to a receive takes.
 pub const LAPSE_MARGIN: Duration = Duration::from_millis(500);

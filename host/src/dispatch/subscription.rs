@@ -28,6 +28,8 @@ pub struct Mounted {
     pub api: Arc<dyn SqsApi>,
     /// Its queue.
     pub queue: OpenQueue,
+    /// The queue's messages that were finished and are perhaps not deleted.
+    pub finished: Finished,
     /// Where its replies go.
     pub publisher: Option<Arc<Publisher>>,
     /// Where its events go.
@@ -52,6 +54,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         handler,
         api,
         queue: OpenQueue { url, state },
+        finished,
         publisher,
         observer,
     } = mounted;
@@ -61,12 +64,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     let (intake, channel) = mpsc::channel(1);
     let feed = Arc::new(Feed::new(kind, channel));
     let left = Arc::new(AtomicUsize::new(0));
-    let settler = Settler::new(
-        Arc::clone(&api),
-        url.clone(),
-        observer.clone(),
-        Finished::new(),
-    );
+    let settler = Settler::new(Arc::clone(&api), url.clone(), observer.clone(), finished);
 
     // These run to the very end: a lease is kept until its message is settled.
     let mut background = JoinSet::new();

@@ -16,7 +16,7 @@ use crate::handler::{
 };
 use crate::observe::Observer;
 use crate::sqs::scripted::{Made, Scripted, message};
-use crate::sqs::{OpenQueue, Publisher, QueueState, QueueUrl, Target};
+use crate::sqs::{Finished, OpenQueue, Publisher, QueueState, QueueUrl, Target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -130,6 +130,7 @@ async fn play_before(
             url: queue,
             state: Arc::new(QueueState::new(SECOND * 30, None)),
         },
+        finished: Finished::new(),
         publisher,
         observer,
     };

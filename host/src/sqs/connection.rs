@@ -14,7 +14,9 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_smithy_http_client::{Builder as HttpBuilder, tls};
 
+use super::api::QueueUrl;
 use super::client::AwsSqs;
+use super::memory::Finished;
 use super::sns::AwsSns;
 use crate::config::AwsSettings;
 use crate::error::SqsError;
@@ -30,6 +32,7 @@ pub struct Connection {
     sns_endpoint: Option<String>,
     clients: ByRegion<AwsSqs>,
     sns_clients: ByRegion<AwsSns>,
+    finished: Mutex<HashMap<QueueUrl, Finished>>,
 }
 
 /// Clients by the region that was asked for; the connection's own is under none.
@@ -111,6 +114,7 @@ impl Connection {
             sns_endpoint: None,
             clients: Mutex::default(),
             sns_clients: Mutex::default(),
+            finished: Mutex::default(),
         }
     }
 
@@ -143,6 +147,13 @@ impl Connection {
         self.of_region(&self.sns_clients, region, || {
             AwsSns::new(&self.config, region, self.sns_endpoint.as_deref())
         })
+    }
+
+    /// The memory of a queue's finished messages: one for all who read the queue, now and after
+    /// they were mounted again (rule 5.11).
+    pub fn finished(&self, queue: &QueueUrl) -> Finished {
+        let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.entry(queue.clone()).or_default().clone()
     }
 
     fn of_region<T>(

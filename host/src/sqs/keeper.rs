@@ -34,8 +34,8 @@ pub(super) struct Extension {
     pub(super) id: LeaseId,
     pub(super) handle: ReceiptHandle,
     pub(super) visibility: Duration,
-    /// How long the call may take: what is left of the lease must hold another try.
-    pub(super) attempt: Duration,
+    /// How long a call may go without an answer before another is sent beside it.
+    pub(super) patience: Duration,
 }
 
 /// What a receive of a message means for its lease.
@@ -207,7 +207,7 @@ impl Keeper {
                 let left = held.window_end.saturating_duration_since(now);
                 // Whole seconds are all that SQS knows: rounding down stays inside the window.
                 let visibility = held.visibility.min(Duration::from_secs(left.as_secs()));
-                let attempt = attempt(held.expires.saturating_duration_since(now));
+                let patience = patience(held.expires.saturating_duration_since(now));
                 if visibility.is_zero() {
                     held.state = State::Final;
                     continue;
@@ -217,7 +217,7 @@ impl Keeper {
                     id,
                     handle: held.handle.clone(),
                     visibility,
-                    attempt,
+                    patience,
                 });
             }
         }
@@ -423,8 +423,8 @@ impl Keeper {
     }
 }
 
-/// How long an extension may take with `left` of its lease: half of that, so that one that hangs
-/// is tried again, but long enough for a server that is slow.
-fn attempt(left: Duration) -> Duration {
-    (left / 2).clamp(Duration::from_millis(500), CALL_TIMEOUT)
+/// Half of what is left of a lease, so that an extension that hangs is sent again inside it; but a
+/// server that is only slow is not asked much more often than it can answer.
+fn patience(left: Duration) -> Duration {
+    (left / 2).clamp(Duration::from_millis(250), CALL_TIMEOUT)
 }

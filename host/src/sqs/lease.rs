@@ -6,6 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -14,7 +16,7 @@ use super::api::{QueueUrl, SqsApi};
 use super::keeper::{AfterFailure, Extension, Keeper, LeaseId, Taken};
 use crate::error::CallError;
 use crate::handler::{MessageId, ReceiptHandle};
-use crate::limits::{CALL_TIMEOUT, MAX_BATCH};
+use crate::limits::{CALL_TIMEOUT, EXTEND_BESIDE, MAX_BATCH};
 use crate::observe::{Event, Observer};
 
 /// Sends the extensions of one queue's leases.
@@ -98,21 +100,49 @@ impl LeaseKeeper {
     }
 
     async fn extend(&self, extensions: Vec<Extension>) {
-        let sent = Instant::now();
-        let attempt = extensions.iter().map(|e| e.attempt).min();
-        let attempt = attempt.unwrap_or(CALL_TIMEOUT);
-        let results = tokio::time::timeout(attempt, self.send(&extensions))
-            .await
-            .unwrap_or_else(|_| {
-                let message = "no answer while the lease lasts";
-                Err(CallError::no_answer("ChangeMessageVisibility", message))
-            })
-            .unwrap_or_else(|error| vec![Err(error); extensions.len()]);
+        let (sent, result) = self.send_until_answered(&extensions).await;
+        let results = result.unwrap_or_else(|error| vec![Err(error); extensions.len()]);
         for (extension, result) in extensions.iter().zip(results) {
             self.answer(extension, sent, result);
         }
         self.answered.notify_waiters();
         self.changed.notify_one();
+    }
+
+    /// Sends extensions, and again beside that where no answer comes: a connection that is dead and
+    /// a server that is slow look alike, and the first must not cost the lease, nor the second the
+    /// answer that is on its way. Answers when the call that was answered was sent.
+    async fn send_until_answered(
+        &self,
+        extensions: &[Extension],
+    ) -> (Instant, Result<Vec<Result<(), CallError>>, CallError>) {
+        let begun = Instant::now();
+        let patience = extensions.iter().map(|extension| extension.patience).min();
+        let patience = patience.unwrap_or(CALL_TIMEOUT);
+        let mut calls = FuturesUnordered::new();
+        loop {
+            let sent = Instant::now();
+            calls.push(async move { (sent, self.send(extensions).await) });
+            let more = calls.len() < EXTEND_BESIDE;
+            let impatient = async {
+                let until = if more {
+                    sent + patience
+                } else {
+                    begun + CALL_TIMEOUT
+                };
+                tokio::time::sleep_until(until.min(begun + CALL_TIMEOUT)).await;
+            };
+            tokio::select! {
+                biased;
+                Some(answered) = calls.next() => return answered,
+                () = impatient => {}
+            }
+            if begun.elapsed() >= CALL_TIMEOUT {
+                let message = "no answer in time";
+                let error = CallError::no_answer("ChangeMessageVisibility", message);
+                return (sent, Err(error));
+            }
+        }
     }
 
     /// One call for one extension, one for several.
@@ -247,5 +277,51 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.keeper.leases().release(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::Count;
+    use crate::sqs::scripted::{On, Say, Scripted};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Holds a lease of two seconds for ten, of an SQS that says these of its first extensions.
+    async fn keep(says: &[Say]) -> (Observer, Arc<Scripted>) {
+        let api = Scripted::new();
+        for say in says {
+            api.will_say(On::Visibility, say.clone());
+        }
+        let observer = Observer::of_a_test();
+        let queue = QueueUrl::new("http://sqs/q");
+        let leases = LeaseKeeper::new(api.clone(), queue, observer.clone());
+        tokio::spawn(Arc::clone(&leases).run());
+        let lease = leases.hold("h".into(), Some("m".into()), SECOND * 2);
+        let lease = lease.expect("it is new");
+        for _ in 0..100 {
+            tokio::time::sleep(SECOND / 10).await;
+            assert!(!lease.is_over());
+        }
+        (observer, api)
+    }
+
+    // Rule 4.4: an extension that hangs is sent again inside the half period that is left.
+    #[tokio::test(start_paused = true)]
+    async fn an_extension_that_hangs_does_not_cost_the_lease() {
+        let (observer, _) = keep(&[Say::Hang, Say::Done, Say::Hang]).await;
+        assert_eq!(observer.counters().get(Count::LeaseLost), 0);
+        assert!(observer.counters().get(Count::Extended) >= 7);
+    }
+
+    // Rule 4.4: the answer of a slow server counts, however impatient the keeper is.
+    #[tokio::test(start_paused = true)]
+    async fn an_extension_that_is_answered_late_is_answered() {
+        let late = Say::Late(SECOND * 9 / 10);
+        let (observer, api) = keep(&[late.clone(), late.clone(), late.clone(), late]).await;
+        assert_eq!(observer.counters().get(Count::LeaseLost), 0);
+        assert_eq!(observer.counters().get(Count::ExtensionFailed), 0);
+        assert!(api.made().len() < 20, "{}", api.made().len());
     }
 }

@@ -24,6 +24,8 @@ pub(crate) mod scripted;
 mod settle;
 mod sns;
 mod trouble;
+#[cfg(test)]
+mod wire;
 
 pub use api::{Called, Outgoing, QueueAttributes, QueueUrl, Receive, Received, SqsApi};
 pub use batcher::Batcher;
