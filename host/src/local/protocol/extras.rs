@@ -30,7 +30,6 @@ pub(crate) fn tags(call: &Call<'_>, request: input::ForQueue) -> Result<Vec<u8>,
     #[derive(Serialize)]
     #[serde(rename_all = "PascalCase")]
     struct Output {
-        #[serde(skip_serializing_if = "Tags::is_empty")]
         tags: Tags,
     }
     reply(&Output { tags })

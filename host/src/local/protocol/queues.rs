@@ -101,7 +101,6 @@ pub(crate) fn attributes(call: &Call<'_>, request: input::GetAttributes) -> Resu
     #[derive(Serialize)]
     #[serde(rename_all = "PascalCase")]
     struct Output {
-        #[serde(skip_serializing_if = "AttributeMap::is_empty")]
         attributes: AttributeMap,
     }
     reply(&Output { attributes })

@@ -285,3 +285,61 @@ async fn at_the_limit_of_messages_in_flight_a_poll_waits_and_a_plain_receive_is_
         .unwrap();
     assert_eq!(poll.await.unwrap(), (got(&["x"]), SECOND));
 }
+
+/// Sends to the FIFO queue `f.fifo`.
+fn send_in_group(hub: &Hub, body: &str, group: &str) {
+    let group = Some(group.to_owned());
+    let content = Content::new(body.to_owned(), Attributes::new(), None, group).unwrap();
+    let outgoing = Outgoing::new(content, Some(body.to_owned())).unwrap();
+    hub.with(|engine, now| engine.send(now, "f.fifo", &outgoing))
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_wakes_when_a_group_comes_free_by_a_delete_or_by_a_deadline() {
+    let hub = hub();
+    create(&hub, "f.fifo", &[("FifoQueue", "true")]);
+    for body in ["1", "2", "3"] {
+        send_in_group(&hub, body, "g");
+    }
+    let one = wanted(1, 30, 0);
+    let got = hub.receive("f.fifo", one.clone(), || true).await.unwrap();
+    let waiting = Receive {
+        wait: Some(20),
+        ..wanted(1, 7, 0)
+    };
+    let patient = {
+        let (hub, waiting) = (hub.clone(), waiting.clone());
+        tokio::spawn(async move { hub.receive("f.fifo", waiting, || true).await.map(bodies) })
+    };
+    tokio::task::yield_now().await;
+    hub.with(|engine, now| engine.delete(now, "f.fifo", &got[0].handle))
+        .unwrap();
+    assert_eq!(patient.await.unwrap(), self::got(&["2"]));
+    let started = Instant::now();
+    let again = hub.receive("f.fifo", waiting, || true).await.map(bodies);
+    assert_eq!((again, started.elapsed()), (self::got(&["2"]), 7 * SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_wakes_when_a_move_task_brings_a_message() {
+    let hub = hub();
+    create(&hub, "dead", &[]);
+    let policy =
+        r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":1}"#;
+    create(&hub, "source", &[("RedrivePolicy", policy)]);
+    let content = Content::new("a".to_owned(), Attributes::new(), None, None).unwrap();
+    let outgoing = Outgoing::new(content, None).unwrap();
+    let arn = |name: &str| format!("arn:aws:sqs:us-east-1:000000000000:{name}");
+    hub.with(|engine, now| {
+        for _ in 0..2 {
+            engine.send(now, "dead", &outgoing).unwrap();
+        }
+        let to = arn("q");
+        engine.start_move(now, &arn("dead"), Some(to.as_str()), Some(1))
+    })
+    .unwrap();
+    assert_eq!(take(&hub, 60).await.len(), 1);
+    let poll = poll(&hub, 1, 20).await;
+    assert_eq!(poll.await.unwrap(), (got(&["a"]), SECOND));
+}

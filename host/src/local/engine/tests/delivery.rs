@@ -193,13 +193,22 @@ fn a_message_past_its_retention_is_gone_in_whatever_state_it_is() {
 }
 
 #[test]
-fn a_shorter_retention_holds_for_messages_there_are() {
+fn a_new_retention_period_holds_for_what_lies_there_already() {
     let mut world = World::with_queue(&[]);
-    world.send("q", "old");
-    world.wait(61_000);
-    world.send("q", "new");
-    world.set("q", "MessageRetentionPeriod", "60").unwrap();
-    assert_eq!(bodies(&world.receive("q", None)), ["new"]);
+    world.send("q", "in flight");
+    world.receive_one("q", Some(600));
+    world.send_delayed("q", "delayed", Some(600));
+    world.wait(100_000);
+    world.send("q", "younger");
+    world.set("q", "MessageRetentionPeriod", "100").unwrap();
+    assert_eq!(bodies(&world.receive("q", Some(1))), ["younger"]);
+    assert_eq!(world.counts("q"), [0, 1, 0]);
+    world.wait(50_000);
+    world.set("q", "MessageRetentionPeriod", "150").unwrap();
+    world.wait(99_999);
+    assert_eq!(world.counts("q"), [1, 0, 0]);
+    world.wait(1);
+    assert_eq!(world.counts("q"), [0, 0, 0]);
 }
 
 #[test]
