@@ -20,6 +20,7 @@ pub(crate) fn name_of(code: &str) -> &str {
         "KMSThrottling" => "KmsThrottled",
         code => match code.rsplit(['.', '#']).next().unwrap_or(code) {
             "NonExistentQueue" => "QueueDoesNotExist",
+            "InvalidParameterValueException" => "InvalidParameterValue",
             name => name,
         },
     }
@@ -42,6 +43,10 @@ mod tests {
             ("AWS.SimpleQueueService.OverLimit", "OverLimit"),
             ("KMS.ThrottlingException", "KmsThrottled"),
             ("KmsThrottled", "KmsThrottled"),
+            (
+                "com.amazon.coral.service#InvalidParameterValueException",
+                "InvalidParameterValue",
+            ),
             ("KMSThrottling", "KmsThrottled"),
             ("", ""),
         ] {

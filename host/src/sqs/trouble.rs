@@ -124,6 +124,27 @@ mod tests {
         assert_eq!(trouble.over(), None);
     }
 
+    // Rule 2.4: 100 ms doubling to 20 s where it passes by itself, to 60 s where a person mends it.
+    #[test]
+    fn the_back_off_of_a_trouble_grows_to_what_its_class_allows() {
+        for (class, longest) in [
+            (ErrorClass::Throttled, 20),
+            (ErrorClass::Network, 20),
+            (ErrorClass::Denied, 60),
+            (ErrorClass::Missing, 60),
+        ] {
+            let mut trouble = Trouble::new();
+            let first = trouble.next(class, Remedy::None).1;
+            assert!(first <= RECEIVE_BACKOFF, "{class}: {first:?}");
+            let pauses: Vec<_> = (0..20)
+                .map(|_| trouble.next(class, Remedy::None).1)
+                .collect();
+            assert!(pauses.iter().all(|pause| *pause <= SECOND * longest));
+            let last = pauses[pauses.len() - 1];
+            assert!(last >= SECOND * longest / 2, "{class}: {last:?}");
+        }
+    }
+
     // Rule 2.1: one that hung has waited already; one that was refused at once has not.
     #[test]
     fn the_pause_after_a_receive_that_hung_ends_within_ten_seconds_of_its_wait() {

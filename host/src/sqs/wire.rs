@@ -180,6 +180,70 @@ async fn a_page_of_a_proxy_is_told_by_its_status() {
     }
 }
 
+// Rules 4.3 and 4.4: a handle that has lapsed, and a window that is used up.
+#[tokio::test]
+async fn an_invalid_parameter_is_told_by_what_it_says() {
+    for (message, class) in [
+        (
+            "Value AQEB for parameter ReceiptHandle is invalid. Reason: Message does not exist or \
+             is not available for visibility timeout change.",
+            ErrorClass::LostHandle,
+        ),
+        (
+            "Value 43200 for parameter VisibilityTimeout is invalid. Reason: Total \
+             VisibilityTimeout for the message is beyond the limit [43200 seconds]",
+            ErrorClass::WindowUsed,
+        ),
+    ] {
+        let kind = "com.amazon.coral.service#InvalidParameterValueException";
+        let body = format!(r#"{{"__type":"{kind}","message":"{message}"}}"#);
+        let answer = Answer {
+            status: 400,
+            headers: "",
+            body: &body,
+        };
+        let (result, _) = call(answer, async |api, queue| {
+            let hour = Duration::from_secs(3600);
+            api.change_visibility(queue, &"AQEB".into(), hour).await
+        })
+        .await;
+        assert_eq!(result.unwrap_err().class, class);
+    }
+}
+
+// Rules 1.5, 3.4: what SQS does not send is absent, and what it will send some day is no error.
+#[tokio::test]
+async fn missing_attributes_and_unknown_ones_are_taken_as_they_are() {
+    let answer = Answer {
+        status: 200,
+        headers: "",
+        body: r#"{"Messages":[
+            {"MessageId":"m","ReceiptHandle":"h","Body":"b"},
+            {"MessageId":"n","ReceiptHandle":"i","Body":"c","NewField":1,
+             "Attributes":{"ApproximateReceiveCount":"2","FutureAttribute":"x"}}]}"#,
+    };
+    let (result, _) = call(answer, async |api, queue| {
+        api.receive(receive(queue, None)).await
+    })
+    .await;
+    let messages: Vec<_> = result.unwrap().into_iter().map(|r| r.message).collect();
+    let counts: Vec<_> = messages.iter().map(|m| m.receive_count).collect();
+    assert_eq!(counts, [None, Some(2)]);
+    assert!(messages[0].system_attributes.is_empty());
+    let future = ("FutureAttribute".to_owned(), "x".to_owned());
+    assert!(messages[1].system_attributes.contains(&future));
+
+    let answer = Answer {
+        status: 200,
+        headers: "",
+        body: "{}",
+    };
+    let (result, _) = call(answer, async |api, queue| api.queue_attributes(queue).await).await;
+    let attributes = result.unwrap();
+    assert_eq!(attributes.visibility, None);
+    assert_eq!(attributes.max_receive_count, None);
+}
+
 // Rules 5.7 and 5.10.
 #[tokio::test]
 async fn each_entry_of_a_batch_delete_has_its_own_answer() {
