@@ -67,7 +67,8 @@ impl SqsQueue {
         self.set("prefetch", on.to_string())
     }
 
-    /// Whether the host creates the queue, and the queue of replies, where they are missing.
+    /// Whether the host creates the queue, its dead-letter queue and its targets where they are
+    /// missing.
     pub fn create_if_missing(self, on: bool) -> Self {
         self.set("create_if_missing", on.to_string())
     }
@@ -118,7 +119,7 @@ impl SqsQueue {
         self.set("settle", "batched")
     }
 
-    /// The topics that the host subscribes the queue to, with raw message delivery: by ARN or name.
+    /// The topics that the host subscribes the queue to, with raw message delivery: each by ARN or as `sns:NAME`.
     pub fn subscribe<T: AsRef<str>>(self, topics: impl IntoIterator<Item = T>) -> Self {
         self.set("subscribe", list(topics))
     }
@@ -148,6 +149,11 @@ impl SqsQueue {
     /// The queue's region, where it is named by its name: a URL of AWS or an ARN says its own.
     pub fn region(self, name: impl Into<String>) -> Self {
         self.set("region", name)
+    }
+
+    /// The role of IAM that the host assumes for every call of this subscription, by ARN.
+    pub fn role_arn(self, role: impl Into<String>) -> Self {
+        self.set("role_arn", role)
     }
 
     /// Any setting, by its name and spelling in a mount file. The last value of a setting counts. A
@@ -248,12 +254,13 @@ mod tests {
             .max_attempts(5)
             .dead_letter("orders-dead")
             .settle_batched()
-            .subscribe(["new-orders".to_owned()])
+            .subscribe(["sns:new-orders".to_owned()])
             .unwrap_sns(true)
             .retry_delay(Duration::from_secs(1))
             .retry_max_delay(Duration::from_secs(300))
             .retry_jitter(0.5)
             .region("eu-north-1")
+            .role_arn("arn:aws:iam::123456789012:role/orders")
             .set("enabled", "false");
         let expected = [
             ("queue", "orders"),
@@ -271,12 +278,13 @@ mod tests {
             ("max_attempts", "5"),
             ("dead_letter", "orders-dead"),
             ("settle", "batched"),
-            ("subscribe", "new-orders"),
+            ("subscribe", "sns:new-orders"),
             ("unwrap_sns", "true"),
             ("retry_delay", "1s"),
             ("retry_max_delay", "300s"),
             ("retry_jitter", "0.5"),
             ("region", "eu-north-1"),
+            ("role_arn", "arn:aws:iam::123456789012:role/orders"),
             ("enabled", "false"),
         ];
         assert_eq!(

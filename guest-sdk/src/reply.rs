@@ -103,14 +103,15 @@ impl Reply {
 
     /// The deduplication id, which FIFO targets alone take; on another the host refuses the reply.
     /// Without one the host derives it from the message that was handled and the reply's place, so
-    /// that a message that is handled twice within five minutes replies once.
+    /// that a message that is handled twice within five minutes replies once; for
+    /// [`publish()`](crate::publish()) from what is sent and where, instead of its place.
     pub fn deduplication_id(mut self, id: impl Into<String>) -> Self {
         self.deduplication_id = Some(id.into());
         self
     }
 
     /// How long SQS keeps it back: up to 15 minutes, rounded up to whole seconds. The host refuses
-    /// more, and a delay on a FIFO target, which has none.
+    /// more, and a delay on a topic or a FIFO queue, which have none.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self

@@ -256,7 +256,8 @@ pub type Handling<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// Publishing while a handler runs (rule 6.6). One object serves one call of a handler.
 pub trait Publish: Send + Sync {
     /// Sends one message to its destination, or to the `reply` target where it names none. What
-    /// was sent stays sent, whatever becomes of the call.
+    /// was sent stays sent, whatever becomes of the call. The future is to be polled on the I/O
+    /// runtime, which no handler holds up (rule 4.2).
     fn publish(&self, message: Reply) -> Handling<Result<MessageId, PublishError>>;
 }
 

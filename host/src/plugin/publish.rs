@@ -55,11 +55,11 @@ fn nothing_granted() -> PublishError {
     }
 }
 
-/// The task ended without an answer.
+/// The task ended without an answer: the host is stopping, or has a fault.
 fn lost(error: &tokio::task::JoinError) -> PublishError {
     PublishError {
-        code: "internal".into(),
-        message: format!("the host failed while it published; please report this: {error}"),
+        code: "interrupted".into(),
+        message: format!("the host did not end the publish: {error}"),
         retry: true,
     }
 }

@@ -3,9 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::runtime::Handle;
-use tokio_util::task::AbortOnDropHandle;
-
 use super::ids::{self, Fingerprint};
 use super::{Publisher, Routed};
 use crate::error::{ErrorClass, SqsError};
@@ -13,11 +10,8 @@ use crate::handler::{GroupId, Handling, MessageId, Publish, PublishError, Reply,
 use crate::observe::Event;
 
 /// What one call of a handler publishes with.
-///
-/// Messages go out from the I/O runtime, whichever thread the handler is on (rule 4.2).
 pub(super) struct CallPublisher {
     publisher: Arc<Publisher>,
-    io: Handle,
     /// What derived deduplication ids begin with.
     root: String,
     /// The message that is handled, where it is one.
@@ -35,7 +29,6 @@ impl CallPublisher {
         let is_common = sources.iter().all(|message| message.group_id == group);
         Self {
             publisher,
-            io: Handle::current(),
             root: ids::root(sources.iter().map(|message| message.id.as_ref())),
             message: match sources {
                 [one] => one.id.clone(),
@@ -69,7 +62,7 @@ impl Publish for CallPublisher {
         let name = target.named().to_string();
         let derived = self.derived(ids::fingerprint(&name, &message));
         let (group, source) = (self.group.clone(), self.message.clone());
-        let sending = async move {
+        Box::pin(async move {
             let sent = async {
                 let prepared = publisher.prepare(target, message, group.as_ref(), derived);
                 let (Routed { target, open }, message) = prepared.await?;
@@ -83,18 +76,7 @@ impl Publish for CallPublisher {
                 Err(error) => Event::PublishFailed { error },
             };
             publisher.observer.emit(source.as_ref(), event);
-            sent
-        };
-        let sending = AbortOnDropHandle::new(self.io.spawn(sending));
-        Box::pin(async move {
-            match sending.await {
-                Ok(sent) => sent.map_err(PublishError::from),
-                Err(ended) => Err(PublishError {
-                    code: "interrupted".into(),
-                    message: format!("the host is stopping: {ended}"),
-                    retry: true,
-                }),
-            }
+            sent.map_err(PublishError::from)
         })
     }
 }

@@ -156,8 +156,7 @@ impl Publisher {
         sending.results
     }
 
-    /// What the handler of `sources` publishes with while it runs (rule 6.6). To be called on the
-    /// I/O runtime: that is where messages go out from.
+    /// What the handler of `sources` publishes with while it runs (rule 6.6).
     pub fn for_call(self: &Arc<Self>, sources: &[Arc<SqsMessage>]) -> Arc<dyn Publish> {
         Arc::new(handling::CallPublisher::new(Arc::clone(self), sources))
     }
