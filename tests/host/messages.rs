@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::folder::Folder;
 use crate::process::Process;
 use crate::sqs::{Counted, Sqs};
+use crate::until;
 
 const ACK: &str = r#"{"do":"ack"}"#;
 const TRACE: &str = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1";
@@ -56,6 +57,33 @@ async fn every_message_is_handled_once_and_deleted_by_one_call() {
     assert_eq!((handling.len(), ids.len()), (100, sent.len()));
     assert_eq!(local.deletes("jobs"), 100);
     assert_eq!(local.count("DeleteMessageBatch", "jobs"), 0);
+}
+
+// Rule 7.5: nothing but the queue is shared.
+#[tokio::test]
+async fn two_hosts_read_one_queue_and_each_message_is_handled_by_one_of_them() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::with("outcome", "queue = \"jobs\"");
+    let hosts = [(); 2].map(|()| Process::run(&folder, &local.endpoint, &[]));
+    for host in &hosts {
+        host.logs_of("jobs", "ready", 1).await;
+    }
+    let a_while = r#"{"do":"sleep","ms":50}"#;
+    let sent = local.sqs.send_all("jobs", vec![a_while; 60]).await;
+    local.sqs.emptied("jobs").await;
+    let handling = until("every message is begun", async || {
+        let lines: Vec<_> = hosts
+            .iter()
+            .map(|host| host.of("jobs", "handling"))
+            .collect();
+        (lines.concat().len() >= sent.len()).then_some(lines)
+    })
+    .await;
+    assert!(handling.iter().all(|lines| !lines.is_empty()), "both work");
+    let handling = handling.concat();
+    let ids: BTreeSet<_> = handling.iter().map(|line| line.field("id")).collect();
+    assert_eq!(handling.len(), sent.len(), "each once");
+    assert_eq!(ids, sent.iter().map(String::as_str).collect());
 }
 
 // Rule 1.12: two mounts of one plugin are two subscriptions.
