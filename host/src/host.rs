@@ -22,7 +22,7 @@ use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Counters, Event, Observer, Readiness, Source, Tap};
 use crate::plugin::{Guests, LoadError, Plugin, load};
-use crate::sqs::{Connection, OpenQueue, Opening, Publisher, Targets, open};
+use crate::sqs::{Connection, OpenQueue, Opening, Publisher, Targets, TopicHome, open};
 
 /// The plugins of a folder, and their mounts as the folder's files say.
 pub struct Plugins {
@@ -346,10 +346,12 @@ impl Opener {
             None => None,
             Some(target) => {
                 let target = target.clone().into();
+                let home = queue.arn.as_deref().and_then(TopicHome::of_queue);
                 let targets = Targets {
                     reply: Some(&target),
                     create,
                     region: subscription.region.as_deref(),
+                    home: home.as_ref(),
                     ..Targets::default()
                 };
                 let publisher = Publisher::connect(&self.connection, targets, observer.clone())
@@ -427,7 +429,7 @@ impl Opener {
     }
 
     fn say_ready(&self, mounted: &Mounted) {
-        let OpenQueue { url, state } = &mounted.queue;
+        let OpenQueue { url, state, .. } = &mounted.queue;
         let region = mounted
             .subscription
             .region

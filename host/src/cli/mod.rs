@@ -26,6 +26,7 @@ mod options;
 mod run;
 mod send;
 mod signals;
+mod subscribe;
 
 use std::process::ExitCode;
 
@@ -72,6 +73,8 @@ enum Command {
     Inspect(inspect::Inspect),
     /// Send a message to a queue
     Send(send::SendMessage),
+    /// Subscribe a queue to a topic, and let the topic send to it
+    Subscribe(subscribe::Subscribe),
 }
 
 /// How a command ended.
@@ -152,6 +155,7 @@ impl Command {
             Self::Check(check) => check.run().await,
             Self::Inspect(inspect) => inspect.run().await,
             Self::Send(send) => send.run().await,
+            Self::Subscribe(subscribe) => subscribe.run().await,
         }
     }
 
@@ -161,7 +165,9 @@ impl Command {
             Self::Run(_) | Self::Local(_) => "info",
             // The demo shows what happens by itself.
             Self::Demo(_) => "warn,queuelet=error",
-            Self::Check(_) | Self::Inspect(_) | Self::Send(_) => "warn,aws_config=error",
+            Self::Check(_) | Self::Inspect(_) | Self::Send(_) | Self::Subscribe(_) => {
+                "warn,aws_config=error"
+            }
         }
     }
 }

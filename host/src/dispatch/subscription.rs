@@ -53,7 +53,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         subscription,
         handler,
         api,
-        queue: OpenQueue { url, state },
+        queue: OpenQueue { url, state, .. },
         finished,
         publisher,
         observer,

@@ -128,6 +128,7 @@ async fn play_before(
         api: api.clone(),
         queue: OpenQueue {
             url: queue,
+            arn: None,
             state: Arc::new(QueueState::new(SECOND * 30, None)),
         },
         finished: Finished::new(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::api::{QueueAttributes, QueueUrl, SqsApi};
-use crate::config::{Class, Problem, QueueRef, SqsSubscription};
+use crate::config::{Class, Problem, QueueName, QueueRef, SqsSubscription};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::observe::{Event, Observer};
 
@@ -72,6 +72,8 @@ impl QueueState {
 pub struct OpenQueue {
     /// Its URL.
     pub url: QueueUrl,
+    /// Its ARN, where it could be read.
+    pub arn: Option<String>,
     /// What is known of it.
     pub state: Arc<QueueState>,
 }
@@ -114,6 +116,7 @@ pub async fn open(
     };
     Ok(OpenQueue {
         url,
+        arn: attributes.arn,
         state: Arc::new(QueueState::new(visibility, attributes.max_receive_count)),
     })
 }
@@ -135,7 +138,7 @@ pub async fn resolve(
     };
     let url = match api.queue_url(name, account).await {
         Err(error) if error.class == ErrorClass::Missing && create => api
-            .create_queue(name, &[])
+            .create_queue(name, attributes_of_new(queue.name()))
             .await
             .map_err(|error| SqsError::Admin {
                 operation: "CreateQueue",
@@ -148,6 +151,16 @@ pub async fn resolve(
         Some(endpoint) => url.at_endpoint(endpoint),
         None => url,
     })
+}
+
+/// What a queue is created with (rule 1.8). Messages to a FIFO queue are told apart by their content
+/// where their sender does not say by what.
+fn attributes_of_new(queue: &QueueName) -> &'static [(&'static str, &'static str)] {
+    if queue.is_fifo() {
+        &[("FifoQueue", "true"), ("ContentBasedDeduplication", "true")]
+    } else {
+        &[]
+    }
 }
 
 fn queue_error(queue: &QueueRef, error: CallError) -> SqsError {
@@ -181,5 +194,33 @@ fn no_visibility(subscription: &SqsSubscription, own: Option<Duration>) -> Probl
         allowed: Some("1s to 12h".into()),
         message: message.into(),
         place: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqs::scripted::{On, Say, Scripted};
+
+    // Rule 1.8.
+    #[tokio::test]
+    async fn a_missing_queue_is_created_only_where_the_mount_says_so() {
+        let api = Scripted::new();
+        for (name, attributes) in [
+            ("orders", &[][..]),
+            (
+                "orders.fifo",
+                &[("FifoQueue", "true"), ("ContentBasedDeduplication", "true")],
+            ),
+        ] {
+            let queue: QueueRef = name.parse().unwrap();
+            api.will_say(On::QueueUrl, Say::Class(ErrorClass::Missing));
+            assert!(resolve(&*api, &queue, false, None).await.is_err());
+            api.will_say(On::QueueUrl, Say::Class(ErrorClass::Missing));
+            resolve(&*api, &queue, true, None).await.unwrap();
+            let created = api.created().pop().unwrap();
+            let created: Vec<_> = created.iter().map(|(n, v)| (&**n, &**v)).collect();
+            assert_eq!(created, attributes, "{name}");
+        }
     }
 }

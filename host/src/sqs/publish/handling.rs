@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::ids::{self, Fingerprint};
-use super::{Publisher, Routed};
+use super::{Publisher, Target};
+use crate::error::code::name_of;
 use crate::error::{ErrorClass, SqsError};
 use crate::handler::{GroupId, Handling, MessageId, Publish, PublishError, Reply, SqsMessage};
 use crate::observe::Event;
@@ -55,12 +56,18 @@ impl CallPublisher {
 impl Publish for CallPublisher {
     fn publish(&self, message: Reply) -> Handling<Result<MessageId, PublishError>> {
         let publisher = Arc::clone(&self.publisher);
+        let (group, source) = (self.group.clone(), self.message.clone());
         let target = match publisher.target_of(&message) {
             Ok(target) => target,
-            Err(error) => return Box::pin(std::future::ready(Err(error.into()))),
+            Err(error) => {
+                let failed = Event::PublishFailed { error: &error };
+                publisher.observer.emit(source.as_ref(), failed);
+                return Box::pin(std::future::ready(Err(error.into())));
+            }
         };
         let name = target.named().to_string();
         let derived = self.derived(ids::fingerprint(&name, &message));
+<<<<<<< HEAD
         let (group, source) = (self.group.clone(), self.message.clone());
         Box::pin(async move {
             let sent = async {
@@ -70,6 +77,10 @@ impl Publish for CallPublisher {
                 let result = results.pop().unwrap_or_else(|| Ok(MessageId::from("")));
                 result.map_err(|error| target.error(error))
             };
+=======
+        Box::pin(async move {
+            let sent = publisher.publish(target, message, group.as_ref(), derived);
+>>>>>>> d102dd5 (A queue subscribes to a topic: one statement more in its policy, raw delivery, and a command for it)
             let sent = sent.await;
             let event = match &sent {
                 Ok(_) => Event::Published { target: &name },
@@ -81,18 +92,26 @@ impl Publish for CallPublisher {
     }
 }
 
+impl Publisher {
+    async fn publish(
+        &self,
+        target: Arc<Target>,
+        message: Reply,
+        group: Option<&GroupId>,
+        derived: String,
+    ) -> Result<MessageId, SqsError> {
+        let (to, message) = self.prepare(target, message, group, derived).await?;
+        let sent = to.open.send_one(&message).await;
+        sent.map_err(|error| to.target.failed(error))
+    }
+}
+
 impl From<SqsError> for PublishError {
     fn from(error: SqsError) -> Self {
-        let code = match &error {
-            SqsError::NotFifo { .. } => "not-fifo".to_owned(),
-            other => match other.call() {
-                Some(call) => match (&call.code, call.class) {
-                    (Some(code), _) => code.clone(),
-                    (None, ErrorClass::Refused) => "invalid".to_owned(),
-                    (None, class) => class.to_string(),
-                },
-                None => "invalid".to_owned(),
-            },
+        let code = match error.call().map(|call| (&call.code, call.class)) {
+            Some((Some(code), _)) => name_of(code).to_owned(),
+            Some((None, class)) if class != ErrorClass::Refused => class.to_string(),
+            _ => "invalid".to_owned(),
         };
         Self {
             code,

@@ -196,7 +196,7 @@ impl Publisher {
             Err(refusal) => {
                 if matches!(refusal, Refusal::Size(_)) {
                     // Whoever raises the limit need not start us again.
-                    target.forget().await;
+                    target.forget();
                 }
                 Err(target.refused(refusal))
             }
@@ -306,7 +306,7 @@ impl Sending {
             }
             let (sources, messages): (Vec<_>, Vec<_>) =
                 call.into_iter().map(|w| (w.source, w.message)).unzip();
-            let results = target.send(open, &messages).await;
+            let results = open.send(&messages).await;
             for (source, result) in sources.into_iter().zip(results) {
                 let id = self.messages[source].id.as_ref();
                 match result {
@@ -315,7 +315,7 @@ impl Sending {
                         observer.emit(id, Event::ReplySent { target });
                     }
                     Err(error) if self.results[source].is_ok() => {
-                        self.results[source] = Err(target.error(error));
+                        self.results[source] = Err(target.failed(error));
                     }
                     Err(_) => {}
                 }

@@ -1,6 +1,7 @@
 //! A queue or a topic that messages go to: where it is, what it takes, and the calls that send.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::Mutex;
 
@@ -22,6 +23,8 @@ pub struct Target {
     create: bool,
     /// Resolved once (rule 6.1), and again only where it turns out to be gone or to have changed.
     open: Mutex<Option<Arc<Open>>>,
+    /// Whether it has to be resolved again.
+    stale: AtomicBool,
 }
 
 /// How a target is reached.
@@ -67,6 +70,7 @@ impl Target {
             },
             create,
             open: Mutex::default(),
+            stale: AtomicBool::new(false),
         }
     }
 
@@ -83,6 +87,7 @@ impl Target {
             way: Way::Topic { api, topic, home },
             create,
             open: Mutex::default(),
+            stale: AtomicBool::new(false),
         }
     }
 
@@ -111,6 +116,9 @@ impl Target {
     /// Where it cannot be resolved, read or created.
     pub(super) async fn open(&self) -> Result<Arc<Open>, SqsError> {
         let mut cached = self.open.lock().await;
+        if self.stale.swap(false, Relaxed) {
+            *cached = None;
+        }
         if let Some(open) = &*cached {
             return Ok(Arc::clone(open));
         }
@@ -120,8 +128,8 @@ impl Target {
     }
 
     /// Resolves it again at the next [`Target::open`].
-    pub(super) async fn forget(&self) {
-        *self.open.lock().await = None;
+    pub(super) fn forget(&self) {
+        self.stale.store(true, Relaxed);
     }
 
     async fn resolve(&self) -> Result<Open, SqsError> {
@@ -188,21 +196,16 @@ impl Target {
         }
     }
 
-    /// Sends messages that one call carries. One result each, in order.
-    pub(super) async fn send(
-        &self,
-        open: &Open,
-        messages: &[Outgoing],
-    ) -> Vec<Result<MessageId, CallError>> {
-        let results = open.send(messages).await;
-        let is_gone = |error: &CallError| error.class == ErrorClass::Missing;
-        if results.iter().any(|r| r.as_ref().is_err_and(is_gone)) {
-            self.forget().await;
+    /// What SQS or SNS did not take, as the library's error. A target that is gone is looked for
+    /// again at the next message.
+    pub(super) fn failed(&self, cause: CallError) -> SqsError {
+        if cause.class == ErrorClass::Missing {
+            self.forget();
         }
-        results
+        self.error(cause)
     }
 
-    /// What could not be sent, as the library's error.
+    /// What went wrong with this target, as the library's error.
     pub(super) fn error(&self, cause: CallError) -> SqsError {
         SqsError::Publish {
             target: self.named.to_string(),
@@ -240,7 +243,8 @@ impl Open {
         }
     }
 
-    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<MessageId, CallError>> {
+    /// Sends messages that one call carries. One result each, in order.
+    pub(super) async fn send(&self, messages: &[Outgoing]) -> Vec<Result<MessageId, CallError>> {
         if let [one] = messages {
             return vec![self.send_one(one).await];
         }
@@ -262,7 +266,8 @@ impl Open {
         }
     }
 
-    async fn send_one(&self, message: &Outgoing) -> Result<MessageId, CallError> {
+    /// Sends one message.
+    pub(super) async fn send_one(&self, message: &Outgoing) -> Result<MessageId, CallError> {
         match &self.address {
             Address::Queue(api, url) => api.send(url, message).await,
             Address::Topic(api, arn) => api.publish(arn, message).await,

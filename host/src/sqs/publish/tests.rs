@@ -471,7 +471,7 @@ async fn a_running_handler_publishes_where_it_is_granted() {
         ..reply("x")
     };
     let not_fifo = publish.publish(not_fifo).await.unwrap_err();
-    assert_eq!(not_fifo.code, "not-fifo");
+    assert_eq!(not_fifo.code, "invalid");
 }
 
 // Rules 6.4 and 6.6.
