@@ -1,4 +1,5 @@
 use super::{FIFO_QUEUE, QUEUE, World, draft, kind, occasion};
+use crate::local::sns::delivery::Delivery;
 use crate::local::sns::engine::Draft;
 use crate::local::sns::refusal::Kind;
 
@@ -91,9 +92,7 @@ fn by_content_messages_with_equal_texts_are_one_and_an_id_of_their_own_comes_fir
     world.subscribe(&topic, FIFO_QUEUE, &[]).unwrap();
     let mut delivered = |text: &str, id: Option<&str>| {
         let published = world.publish(&topic, &message(text, "g", id)).unwrap();
-        let id = |delivery: &super::super::super::delivery::Delivery| {
-            delivery.letter.deduplication.clone()
-        };
+        let id = |delivery: &Delivery| delivery.letter.deduplication.clone();
         published.deliveries.first().and_then(id)
     };
     // The SHA-256 of the text, even where the queue is handed a notification around it.

@@ -1,4 +1,5 @@
 use super::{DEAD, QUEUE, World, attributes, draft, kind, occasion};
+use crate::local::sns::delivery::Delivery;
 use crate::local::sns::engine::Draft;
 use crate::local::sns::refusal::Kind;
 use serde_json::Value;
@@ -68,20 +69,14 @@ fn every_subscription_is_delivered_to_whose_filter_policy_takes_the_message() {
         ("FilterPolicyScope", "MessageBody"),
     ];
     world.subscribe(&topic, DEAD, &body).unwrap();
-    let mut queues = |message: &str, count: usize| {
+    let mut queues = |message: &str, count: usize| -> Vec<String> {
         let message = Draft {
             attributes: attributes(count),
             ..draft(message)
         };
         let published = world.publish(&topic, &message).unwrap();
-        let queue = |delivery: &super::super::publish::Published| {
-            delivery
-                .deliveries
-                .iter()
-                .map(|d| d.queue.clone())
-                .collect::<Vec<_>>()
-        };
-        queue(&published)
+        let queue = |delivery: Delivery| delivery.queue;
+        published.deliveries.into_iter().map(queue).collect()
     };
     assert_eq!(queues(r#"{"a": {"b": 1}}"#, 1), [QUEUE, DEAD]);
     assert_eq!(queues(r#"{"a": {"b": 1}}"#, 0), [DEAD]);

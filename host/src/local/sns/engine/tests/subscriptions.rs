@@ -55,35 +55,28 @@ fn a_subscriptions_attributes_tell_what_was_set() {
     assert_eq!(get(&world, "PendingConfirmation").as_deref(), Some("false"));
     assert_eq!(get(&world, "RawMessageDelivery").as_deref(), Some("false"));
     // The scope is told only where there is a policy that it is the scope of.
-    let mut set = |name, value| {
+    let set = |world: &mut World, name, value| {
         let outcome = world.engine.set_subscription_attribute(&arn, name, value);
         outcome.unwrap();
     };
-    set("FilterPolicyScope", "MessageBody");
+    set(&mut world, "FilterPolicyScope", "MessageBody");
     assert_eq!(get(&world, "FilterPolicyScope"), None);
-    let mut set = |name, value| {
-        let outcome = world.engine.set_subscription_attribute(&arn, name, value);
-        outcome.unwrap();
-    };
+    let filter = r#"{"a": {"b": [1]}}"#;
     let redrive = format!(r#"{{"deadLetterTargetArn":"{DEAD}"}}"#);
-    set("FilterPolicy", r#"{"a": {"b": [1]}}"#);
-    set("RedrivePolicy", &redrive);
-    set("RawMessageDelivery", "True");
-    assert_eq!(
-        get(&world, "FilterPolicy").as_deref(),
-        Some(r#"{"a": {"b": [1]}}"#)
-    );
-    assert_eq!(
-        get(&world, "FilterPolicyScope").as_deref(),
-        Some("MessageBody")
-    );
-    assert_eq!(get(&world, "RedrivePolicy"), Some(redrive));
-    assert_eq!(get(&world, "RawMessageDelivery").as_deref(), Some("true"));
+    set(&mut world, "FilterPolicy", filter);
+    set(&mut world, "RedrivePolicy", &redrive);
+    set(&mut world, "RawMessageDelivery", "True");
+    let expected = [
+        ("FilterPolicy", filter),
+        ("FilterPolicyScope", "MessageBody"),
+        ("RedrivePolicy", &redrive),
+        ("RawMessageDelivery", "true"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(get(&world, name).as_deref(), Some(value), "{name}");
+    }
     for name in ["FilterPolicy", "RedrivePolicy"] {
-        world
-            .engine
-            .set_subscription_attribute(&arn, name, "")
-            .unwrap();
+        set(&mut world, name, "");
         assert_eq!(get(&world, name), None);
     }
 }
