@@ -12,7 +12,7 @@ use queuelet::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, Outcome, Reason, SqsMessage,
 };
 use queuelet::host::{Host, HostOptions, Report};
-use queuelet::observe::{Count, Event, Tap};
+use queuelet::observe::{Count, Event, Ready, Tap};
 use queuelet::sqs::Connection;
 
 use crate::sqs::Counted;
@@ -60,6 +60,18 @@ fn mount(text: &str) -> SqsSubscription {
     resolved.subscriptions.remove(0)
 }
 
+/// A host of one native handler.
+async fn host(local: &Counted, settings: &str, tap: Option<Tap>) -> Host {
+    let connection = Connection::local(&local.endpoint, &AwsSettings::default()).await;
+    let options = HostOptions {
+        drain: Duration::from_secs(10),
+        create_missing: false,
+        tap,
+    };
+    let mounts = vec![(mount(settings), Arc::new(Native) as Arc<dyn Handler>)];
+    Host::new(Arc::new(connection), options, mounts)
+}
+
 /// Runs a host of one native handler on `jobs` beside `test`, then stops it.
 async fn beside(
     local: &Counted,
@@ -67,14 +79,7 @@ async fn beside(
     tap: Tap,
     test: impl AsyncFnOnce(&dyn Fn(Count) -> u64),
 ) -> Report {
-    let connection = Connection::local(&local.endpoint, &AwsSettings::default()).await;
-    let options = HostOptions {
-        drain: Duration::from_secs(10),
-        create_missing: false,
-        tap: Some(tap),
-    };
-    let mounts = vec![(mount(settings), Arc::new(Native) as Arc<dyn Handler>)];
-    let host = Host::new(Arc::new(connection), options, mounts);
+    let host = host(local, settings, Some(tap)).await;
     let counters = host.counters();
     let shutdown = Shutdown::default();
     let running = tokio::spawn(host.run(shutdown.clone(), || {}));
@@ -140,4 +145,46 @@ async fn a_panic_in_the_host_is_an_event_and_its_message_comes_back() {
     .await;
     assert_eq!(local.deletes("jobs"), 2);
     assert_eq!(local.sqs.held("jobs").await.all(), 1);
+}
+
+// Rules 1.8 and 2.4: a queue that is missing, and one that vanishes while the host runs.
+#[tokio::test]
+async fn a_subscription_says_whether_it_can_receive_and_creates_its_queue_where_it_may() {
+    for create in [false, true] {
+        let local = Counted::start().await;
+        let settings = format!("queue = \"jobs\"\nwait = \"1s\"\ncreate_if_missing = {create}");
+        let host = host(&local, &settings, None).await;
+        let (_, readiness) = host.readiness().remove(0);
+        let (_, counters) = host.counters().remove(0);
+        assert_eq!(readiness.now(), Ready::Opening);
+        let shutdown = Shutdown::default();
+        let running = tokio::spawn(host.run(shutdown.clone(), || {}));
+        let stands = async |ready: bool| {
+            until("its readiness", async || {
+                let now = readiness.now();
+                when(now == Ready::Yes && ready || matches!(now, Ready::No { .. }) && !ready)
+            })
+            .await;
+        };
+        if !create {
+            stands(false).await;
+            local.sqs.create(&["jobs"]).await;
+        }
+        for round in 1..=2 {
+            stands(true).await;
+            local.sqs.send("jobs", "fine").await;
+            until("a delete", async || {
+                when(counters.get(Count::Deleted) == round)
+            })
+            .await;
+            local.sqs.delete("jobs").await;
+            stands(false).await;
+            if !create {
+                local.sqs.create(&["jobs"]).await;
+            }
+        }
+        shutdown.stop.cancel();
+        running.await.unwrap().unwrap();
+        assert_eq!(readiness.now(), Ready::Ended);
+    }
 }
