@@ -67,20 +67,8 @@ impl Publish for CallPublisher {
         };
         let name = target.named().to_string();
         let derived = self.derived(ids::fingerprint(&name, &message));
-<<<<<<< HEAD
-        let (group, source) = (self.group.clone(), self.message.clone());
-        Box::pin(async move {
-            let sent = async {
-                let prepared = publisher.prepare(target, message, group.as_ref(), derived);
-                let (Routed { target, open }, message) = prepared.await?;
-                let mut results = target.send(&open, &[message]).await;
-                let result = results.pop().unwrap_or_else(|| Ok(MessageId::from("")));
-                result.map_err(|error| target.error(error))
-            };
-=======
         Box::pin(async move {
             let sent = publisher.publish(target, message, group.as_ref(), derived);
->>>>>>> d102dd5 (A queue subscribes to a topic: one statement more in its policy, raw delivery, and a command for it)
             let sent = sent.await;
             let event = match &sent {
                 Ok(_) => Event::Published { target: &name },
