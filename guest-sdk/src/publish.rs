@@ -60,8 +60,8 @@ impl PublishError {
     }
 
     /// What kind of error: `not-granted` where the subscription does not let the handler send there,
-    /// `invalid` or `not-fifo` where the message is none that the target takes, `network` where AWS
-    /// was out of reach, else AWS's own code, such as `KmsAccessDenied`. Hosts may say others.
+    /// `invalid` where the message is none that the target takes, `network` where AWS was out of
+    /// reach, else AWS's own code, such as `KmsAccessDenied`. Hosts may say others.
     pub fn code(&self) -> &str {
         &self.0.code
     }

@@ -48,5 +48,6 @@ fn print(inspection: &Inspection) {
         let head = if position == 0 { "imports" } else { "" };
         say!("{head:<11} {import}");
     }
-    say!("granted     nothing: no files, no environment, no network, whatever it imports");
+    say!("granted     nothing: no files, no environment, no network, whatever it imports; what it");
+    say!("            sends goes where its mount lets it");
 }
