@@ -221,6 +221,31 @@ async fn local_prints_its_endpoint_alone_and_ends_on_sigterm() {
     assert_eq!(local.stdout(), [endpoint]);
 }
 
+#[tokio::test]
+async fn local_keeps_its_queues_in_a_snapshot_and_names_one_that_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("queues.json");
+    let path = file.to_str().unwrap();
+    let args = ["local", "--listen", "127.0.0.1:0", "--snapshot", path];
+    let mut first = Process::start(queuelet(&args));
+    let sqs = Sqs::at(&first.first_line().await);
+    sqs.create(&["jobs"]).await;
+    sqs.send("jobs", "kept").await;
+    first.terminate();
+    assert_eq!(first.ended().await, Some(0));
+
+    let mut second = Process::start(queuelet(&args));
+    let sqs = Sqs::at(&second.first_line().await);
+    sqs.receive_all("jobs", 1).await;
+    second.terminate();
+    assert_eq!(second.ended().await, Some(0));
+
+    std::fs::write(&file, "nonsense").unwrap();
+    output(&args).await.assert_refused(&[path, "broken"]);
+    let without = ["run", "--snapshot", path];
+    output(&without).await.assert_refused(&["--local"]);
+}
+
 // Rule 10.1: nobody else may reach it.
 #[tokio::test]
 async fn local_refuses_to_listen_where_others_could_reach_it() {

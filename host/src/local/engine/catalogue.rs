@@ -119,6 +119,7 @@ impl Engine {
         let id = self.find(name)?;
         self.names.remove(name);
         self.queues.remove(&id);
+        self.forget_moves(name);
         self.touched.push(id);
         self.changes += 1;
         Ok(())

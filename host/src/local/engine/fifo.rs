@@ -63,7 +63,7 @@ impl Queue {
     /// What the sender of the first message of this key was told, if that is less than five minutes
     /// ago. That the message was received and deleted meanwhile does not matter.
     pub(crate) fn sent_before(&mut self, now: Time, key: &SentKey) -> Option<Receipt> {
-        self.repetitions.sent.get(now, key).map(|receipt| *receipt)
+        self.repetitions.sent.get(now, key).copied()
     }
 
     /// Remembers what was received under an attempt id.

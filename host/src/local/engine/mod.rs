@@ -200,8 +200,10 @@ impl Engine {
         let (id, queue) = self.at(now, name)?;
         let visibility = visibility.unwrap_or(queue.settings.visibility);
         let again = queue.receive_again(now, attempt, visibility);
-        self.touched.push(id);
-        self.changes += 1;
+        if again.is_some() {
+            self.touched.push(id);
+            self.changes += 1;
+        }
         Ok(again)
     }
 

@@ -91,10 +91,6 @@ impl MoveTask {
         let after = moved.saturating_mul(1000).div_ceil(self.per_second());
         Time::from_millis(self.started.millis().saturating_add(after))
     }
-
-    fn end(&mut self, status: Status) {
-        self.status = status;
-    }
 }
 
 impl Engine {
@@ -199,7 +195,7 @@ impl Engine {
             );
             return Err(Refusal::new(Kind::UnsupportedOperation, message));
         }
-        task.end(Status::Cancelled);
+        task.status = Status::Cancelled;
         Ok(task.moved)
     }
 
@@ -218,8 +214,7 @@ impl Engine {
                     Some((Status::Completed, None))
                 };
                 if let (Some((status, failure)), Some(task)) = (ended, self.moves.get_mut(at)) {
-                    task.end(status);
-                    task.failure = failure;
+                    (task.status, task.failure) = (status, failure);
                 }
             }
         }
@@ -293,6 +288,11 @@ impl Engine {
     fn running(&self, source: &str) -> Option<&MoveTask> {
         let meant = |task: &&MoveTask| task.source == source && task.status == Status::Running;
         self.moves.iter().find(meant)
+    }
+
+    /// Forgets the tasks of a queue that is deleted, with the one that is running.
+    pub(super) fn forget_moves(&mut self, source: &str) {
+        self.moves.retain(|task| task.source != source);
     }
 
     /// Makes room for one more task of this source among those that are listed.

@@ -44,7 +44,7 @@ impl Engine {
                 "Statement": [],
             })
         });
-        let statements = statements(&mut policy);
+        let mut statements = statements(&mut policy);
         if statements.iter().any(|statement| is(statement, label)) {
             return Err(Refusal::value("Label", label, "Already exists"));
         }
@@ -57,6 +57,7 @@ impl Engine {
             "Action": one_or_many(actions),
             "Resource": arn,
         }));
+        policy["Statement"] = Value::Array(statements);
         queue.settings.policy = Some(policy.to_string());
         queue.modified = now;
         self.changes += 1;
@@ -75,14 +76,15 @@ impl Engine {
     ) -> Result<(), Refusal> {
         let (_, queue) = self.at(now, name)?;
         let mut policy = read(queue.settings.policy.as_deref()).unwrap_or_default();
-        let statements = statements(&mut policy);
+        let mut statements = statements(&mut policy);
         let before = statements.len();
         statements.retain(|statement| !is(statement, label));
-        let after = statements.len();
-        if after == before {
+        if statements.len() == before {
             return Err(Refusal::value("Label", label, "can't find label"));
         }
-        queue.settings.policy = (after > 0).then(|| policy.to_string());
+        let is_last = statements.is_empty();
+        policy["Statement"] = Value::Array(statements);
+        queue.settings.policy = (!is_last).then(|| policy.to_string());
         queue.modified = now;
         self.changes += 1;
         Ok(())
@@ -133,19 +135,12 @@ fn read(policy: Option<&str>) -> Option<Value> {
     policy.is_object().then_some(policy)
 }
 
-/// The policy's statements, of which a policy may have one alone, without a list.
-fn statements(policy: &mut Value) -> &mut Vec<Value> {
-    let place = &mut policy["Statement"];
-    if !place.is_array() {
-        let alone = place.take();
-        *place = match alone {
-            Value::Null => json!([]),
-            alone => json!([alone]),
-        };
-    }
-    match place {
+/// Takes the statements out of a policy, which may have one alone, without a list.
+fn statements(policy: &mut Value) -> Vec<Value> {
+    match policy["Statement"].take() {
+        Value::Null => Vec::new(),
         Value::Array(statements) => statements,
-        _ => unreachable!("it was made a list just now"),
+        alone => vec![alone],
     }
 }
 

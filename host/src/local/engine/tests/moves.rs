@@ -189,3 +189,17 @@ fn the_last_ten_tasks_are_listed_the_latest_first() {
     let listed: Vec<_> = tasks.iter().map(|task| task.started).collect();
     assert_eq!(listed, started);
 }
+
+#[test]
+fn a_task_ends_with_its_queue() {
+    let mut world = world(3);
+    world.create("other", &[]).unwrap();
+    start(&mut world, Some("other"), Some(1));
+    world.engine.delete_queue("dead").unwrap();
+    world.create("dead", &[]).unwrap();
+    world.send("dead", "new");
+    world.wait(5000);
+    assert_eq!(world.counts("other"), [1, 0, 0]);
+    let tasks = world.engine.moves(world.now, &arn("dead"), 10).unwrap();
+    assert!(tasks.is_empty());
+}
