@@ -56,8 +56,9 @@ impl LocalServer {
         Self::start(address, World::default(), None).await
     }
 
-    /// Listens on `address` with what the file had, and keeps the file up to date from then on:
-    /// about a second after something changed, and when the server stops.
+    /// Listens on `address` with what the file had, and keeps the file up to date from then on: when
+    /// something changed, every second at most and more seldom when the file is large, and when the
+    /// server stops.
     ///
     /// # Errors
     /// As of [`LocalServer::bind`].

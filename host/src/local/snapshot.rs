@@ -5,7 +5,7 @@
 //!   process killed while it writes leaves the one before;
 //! - what cannot be read is never overwritten: it is an error at the start, before anything is served;
 //! - state is copied under the locks, but written to the file outside of them, and writing rests for
-//!   ten times as long as it took, so that large queues do not slow their clients down.
+//!   four times as long as it took, so that large queues do not slow their clients down.
 
 use super::engine::{self, Engine};
 use super::server::Shared;
@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The form of the file that is written and read here.
 const FORM: u32 = 1;
-/// How long a change waits at least for the next one to be written with it.
+/// How long writing rests at least: what changes meanwhile is written together.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How many times as long as it took to write the next writing waits.
-const REST: u32 = 10;
+const REST: u32 = 4;
 
 /// Why a snapshot is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -216,20 +216,16 @@ impl Kept {
 }
 
 async fn keep(keeper: Keeper, shared: Arc<Shared>, finish: CancellationToken) {
-    let mut changed = false;
-    while !finish.is_cancelled() {
+    loop {
         tokio::select! {
-            () = finish.cancelled() => {}
-            () = shared.hub.changed() => changed = true,
+            () = finish.cancelled() => break,
+            () = shared.hub.changed() => {}
         }
-        if changed {
-            // What changes while this rests is written with the next one.
-            let rest = save(&keeper, &shared).await;
-            changed = false;
-            tokio::select! {
-                () = finish.cancelled() => {}
-                () = tokio::time::sleep(rest) => {}
-            }
+        // What changes while this writes and rests is written the next time.
+        let rest = save(&keeper, &shared).await;
+        tokio::select! {
+            () = finish.cancelled() => break,
+            () = tokio::time::sleep(rest) => {}
         }
     }
     save(&keeper, &shared).await;
