@@ -13,7 +13,7 @@ use crate::Shutdown;
 use crate::backoff::Backoff;
 use crate::config::{
     HostConfig, Level, MountFile, Note, PluginSettings, QueueRef, Resolved, SqsSubscription,
-    mount_files_without_plugin, resolve,
+    TargetRef, TopicRef, mount_files_without_plugin, resolve,
 };
 use crate::dispatch::{self, Mounted};
 use crate::error::{CallError, ErrorClass, SqsError};
@@ -22,7 +22,10 @@ use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Counters, Event, Observer, Readiness, Source, Tap};
 use crate::plugin::{Guests, LoadError, Plugin, load};
-use crate::sqs::{Connection, OpenQueue, Opening, Publisher, Targets, TopicHome, open};
+use crate::sqs::{
+    Connection, OpenQueue, Opening, Publisher, Subscription, Targets, TopicHome, open,
+    subscribe_queue_to_topic,
+};
 
 /// The plugins of a folder, and their mounts as the folder's files say.
 pub struct Plugins {
@@ -256,7 +259,6 @@ impl Host {
             prepared,
         } = self;
         let opener = Arc::new(Opener {
-            endpoint: connection.endpoint(),
             connection,
             create_missing: options.create_missing,
         });
@@ -304,10 +306,21 @@ impl Host {
     }
 }
 
-/// In local mode a queue that is named by AWS's URL for it is the local one of its name.
+/// In local mode a queue or topic that is named by AWS's URL or ARN is the local one of its name.
 fn by_name(mut subscription: SqsSubscription) -> SqsSubscription {
-    for queue in std::iter::once(&mut subscription.queue).chain(&mut subscription.reply) {
+    let queues = std::iter::once(&mut subscription.queue).chain(&mut subscription.dead_letter);
+    for queue in queues {
         *queue = QueueRef::Name(queue.name().clone());
+    }
+    for topic in &mut subscription.subscribe {
+        *topic = TopicRef::Name(topic.name().clone());
+    }
+    let targets = subscription.reply.iter_mut();
+    for target in targets.chain(&mut subscription.destinations) {
+        *target = match &*target {
+            TargetRef::Queue(queue) => QueueRef::Name(queue.name().clone()).into(),
+            TargetRef::Topic(topic) => TopicRef::Name(topic.name().clone()).into(),
+        };
     }
     subscription
 }
@@ -323,7 +336,6 @@ async fn deadline(shutdown: Shutdown, drain: Duration) {
 /// Opens the queues of subscriptions.
 struct Opener {
     connection: Arc<Connection>,
-    endpoint: Option<String>,
     create_missing: bool,
 }
 
@@ -335,39 +347,74 @@ impl Opener {
             observer,
         } = prepared;
         let not_connected = |error| Opening::Refused(error);
-        let api = self
+        let connection = self
             .connection
-            .client(subscription.region.as_deref())
-            .map_err(not_connected)?;
+            .as_role(subscription.role_arn.as_deref())
+            .await;
+        let region = subscription.region.as_deref();
+        let api = connection.client(region).map_err(not_connected)?;
         let create = self.create_missing || subscription.create_if_missing;
-        let endpoint = self.endpoint.as_deref();
-        let queue = open(&*api, subscription, create, endpoint).await?;
-        let publisher = match &subscription.reply {
-            None => None,
-            Some(target) => {
-                let target = target.clone().into();
-                let home = queue.arn.as_deref().and_then(TopicHome::of_queue);
-                let targets = Targets {
-                    reply: Some(&target),
-                    create,
-                    region: subscription.region.as_deref(),
-                    home: home.as_ref(),
-                    ..Targets::default()
-                };
-                let publisher = Publisher::connect(&self.connection, targets, observer.clone())
-                    .map_err(not_connected)?;
-                // Messages whose replies have nowhere to go would only burn their receives.
-                publisher.resolve().await.map_err(Opening::NotYet)?;
-                Some(Arc::new(publisher))
-            }
+        let endpoint = connection.endpoint();
+        let queue = open(&*api, subscription, create, endpoint.as_deref(), observer).await?;
+        let home = queue.arn.as_deref().and_then(TopicHome::of_queue);
+        let targets = Targets {
+            reply: subscription.reply.as_ref(),
+            destinations: &subscription.destinations,
+            reply_group: subscription.reply_group.as_deref(),
+            create,
+            region,
+            home: home.as_ref(),
         };
+        // Declared here, or there already (rule 5.14).
+        let declared = subscription.dead_letter.clone();
+        let there = || queue.dead_letter.as_ref()?.parse::<QueueRef>().ok();
+        let dead_letter = declared.or_else(there).map(TargetRef::Queue);
+        let letters = Targets {
+            reply: dead_letter.as_ref(),
+            destinations: &[],
+            reply_group: None,
+            ..targets
+        };
+        let mut publishers = Vec::new();
+        for targets in [targets, letters] {
+            if targets.reply.is_none() && targets.destinations.is_empty() {
+                publishers.push(None);
+                continue;
+            }
+            let publisher = Publisher::connect(&connection, targets, observer.clone())
+                .map_err(not_connected)?;
+            publishers.push(Some(Arc::new(publisher)));
+        }
+        let (dead_letter, publisher) = (publishers.pop().flatten(), publishers.pop().flatten());
+        if let Some(publisher) = &publisher {
+            // Messages whose replies have nowhere to go would only burn their receives.
+            publisher.resolve().await.map_err(Opening::NotYet)?;
+        }
+        for topic in &subscription.subscribe {
+            let region = topic.region().or(home.as_ref().map(TopicHome::region));
+            let sns = connection
+                .sns(region.or(subscription.region.as_deref()))
+                .map_err(not_connected)?;
+            let subscribed = subscribe_queue_to_topic(&*api, &*sns, &queue.url, topic, create)
+                .await
+                .map_err(Opening::NotYet)?;
+            observer.emit(
+                None,
+                Event::SubscribedTo {
+                    topic: subscribed.topic.as_str(),
+                    policy_written: subscribed.policy_written,
+                    pending: subscribed.subscription == Subscription::Pending,
+                },
+            );
+        }
         Ok(Mounted {
             subscription: Arc::clone(subscription),
             handler: Arc::clone(handler),
             api,
-            finished: self.connection.finished(&queue.url),
+            finished: connection.finished(&queue.url),
             queue,
             publisher,
+            dead_letter,
             observer: observer.clone(),
         })
     }

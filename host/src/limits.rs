@@ -31,6 +31,10 @@ pub const MAX_HEADER_NAME: usize = 256;
 pub const MAX_QUEUE_MESSAGE: usize = 1 << 20;
 /// The largest message of a topic that does not say another size.
 pub const DEFAULT_TOPIC_MESSAGE: usize = 256 << 10;
+/// The longest message group or deduplication id.
+pub const MAX_GROUP_ID: usize = 128;
+/// The most receives that a redrive policy can allow a message (`maxReceiveCount`).
+pub const MAX_RECEIVE_COUNT: u32 = 1000;
 /// The longest delay of a message (`DelaySeconds`).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
@@ -80,6 +84,13 @@ pub const CREATED_PAUSE: Duration = Duration::from_secs(1);
 /// none, and its redrive policy.
 pub const ATTRIBUTES_REREAD: Duration = Duration::from_secs(5 * 60);
 
+/// The longest wait of a receive of a FIFO queue with a redrive policy while messages of it are
+/// held: one that fails is put back only once the receive has ended.
+pub const HELD_WAIT: Duration = Duration::from_secs(1);
+/// How much longer than its delay and its visibility a message that was put back is waited for
+/// before it is taken to be with another host.
+pub const RETRIED_ELSEWHERE: Duration = Duration::from_secs(60);
+
 // ---- other calls -----------------------------------------------------------------------------
 
 /// How long one attempt of a call other than a receive may take.
@@ -120,6 +131,9 @@ pub const EXTEND_BESIDE: usize = 3;
 pub const LAPSE_MARGIN: Duration = Duration::from_millis(500);
 /// What is left free at the end of the twelve hours by the last extension, for clocks and networks.
 pub const WINDOW_MARGIN: Duration = Duration::from_secs(10);
+
+/// How many characters of a handler's reason go along with a dead letter.
+pub const MAX_REASON: usize = 1000;
 
 // ---- guests ----------------------------------------------------------------------------------
 

@@ -1,23 +1,33 @@
 //! `queuelet check`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use serde_json::json;
 
-use super::options::{PluginOptions, guests};
+use super::options::{AwsOptions, PluginOptions, guests};
 use super::{ExitAs, Outcome, print_json};
-use crate::config::Level;
+use crate::config::{AwsSettings, Level};
 use crate::host::Plugins;
+use crate::sqs::{Connection, Probe, iam_policy, probe};
 
-/// Check every plugin and every mount, with no network call.
+/// Check every plugin and every mount, with no network call unless --online asks for them.
 #[derive(Debug, Args)]
 pub(super) struct Check {
     #[command(flatten)]
     plugins: PluginOptions,
-    /// Print one JSON document: ok, plugins, refused, subscriptions, problems, notes
+    #[command(flatten)]
+    aws: AwsOptions,
+    /// Try every queue, topic and permission too, without receiving or sending a message
+    #[arg(long, conflicts_with = "iam")]
+    online: bool,
+    /// Print the smallest IAM policy that the mounts need, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    iam: bool,
+    /// Print one JSON document: ok, plugins, refused, subscriptions, problems, notes, online
     #[arg(long)]
     json: bool,
 }
@@ -28,10 +38,25 @@ impl Check {
         let plugins = Plugins::load_folder(&guests()?, &config, &config.plugins)
             .await
             .or_input()?;
+        let aws = self.aws.over(&config.aws)?;
+        if self.iam && !plugins.has_problems() {
+            let subscriptions = &plugins.resolved.subscriptions;
+            print_json(&iam_policy(subscriptions, aws.region.as_deref()))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let online = if self.online {
+            probe_all(&plugins, &aws).await
+        } else {
+            Vec::new()
+        };
         if self.json {
-            print_json(&document(&plugins))?;
+            print_json(&document(&plugins, &online))?;
         } else {
             print(&plugins);
+            print_online(&online);
+        }
+        if !plugins.has_problems() && online.iter().any(|(_, probe)| probe.is_wrong()) {
+            return Ok(ExitCode::FAILURE);
         }
         let nothing = plugins.resolved.subscriptions.is_empty();
         Ok(if plugins.has_problems() || nothing {
@@ -42,7 +67,47 @@ impl Check {
     }
 }
 
-fn document(plugins: &Plugins) -> serde_json::Value {
+/// Each mount's probes, with the name of its plugin.
+type Online = Vec<(String, Probe)>;
+
+async fn probe_all(plugins: &Plugins, aws: &AwsSettings) -> Online {
+    let connection = Arc::new(Connection::open(aws).await);
+    let mut online = Vec::new();
+    for subscription in &plugins.resolved.subscriptions {
+        let connection = connection.as_role(subscription.role_arn.as_deref()).await;
+        let probes = probe(&connection, subscription).await;
+        let plugin = &subscription.plugin;
+        online.extend(probes.into_iter().map(|probe| (plugin.clone(), probe)));
+    }
+    online
+}
+
+fn print_online(online: &Online) {
+    if online.is_empty() {
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    for (plugin, probe) in online {
+        table.add_row([
+            plugin.clone(),
+            probe.resource.clone(),
+            probe.action.to_owned(),
+            probe.verdict.to_string(),
+        ]);
+    }
+    say!("{table}");
+    let wrong = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
+    if wrong > 0 {
+        complain!(
+            "error: {wrong} of {} tries failed; `queuelet check --iam` prints the policy that the \
+             mounts need",
+            online.len()
+        );
+    }
+}
+
+fn document(plugins: &Plugins, online: &Online) -> serde_json::Value {
     let loaded: Vec<_> = plugins
         .loaded
         .iter()
@@ -53,13 +118,19 @@ fn document(plugins: &Plugins) -> serde_json::Value {
         .iter()
         .map(|error| json!({"file": error.file, "digest": error.digest, "message": error.reason}))
         .collect();
+    let wrong = online.iter().any(|(_, probe)| probe.is_wrong());
+    let online: Vec<_> = online
+        .iter()
+        .map(|(plugin, probe)| json!({"plugin": plugin, "probe": probe}))
+        .collect();
     json!({
-        "ok": !plugins.has_problems() && !plugins.resolved.subscriptions.is_empty(),
+        "ok": !plugins.has_problems() && !plugins.resolved.subscriptions.is_empty() && !wrong,
         "plugins": loaded,
         "refused": refused,
         "subscriptions": plugins.resolved.subscriptions,
         "problems": plugins.resolved.problems,
         "notes": plugins.resolved.notes,
+        "online": online,
     })
 }
 

@@ -1,14 +1,14 @@
 //! One mount: the checks that need more than one setting, and every setting in force.
 
-use std::num::{NonZeroU8, NonZeroUsize};
+use std::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use super::layer::Layer;
 use super::problem::{Class, Level, Note, Place, Problem};
 use super::queue::{QueueName, QueueRef};
 use super::resolve::PluginSettings;
-use super::subscription::{InForce, Origin, RetryPolicy, SqsSubscription};
-use super::value::Given;
+use super::subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription};
+use super::target::TargetRef;
 use super::vocabulary::Name;
 use crate::handler::HandlerKind;
 use crate::limits;
@@ -80,6 +80,7 @@ impl<'a> Assembly<'a> {
         self.check_size();
         let delays = self.layer.check_delays();
         self.problems.extend(delays.err().map(|problem| *problem));
+        self.check_redrive();
         self.check_reply();
         Assembled {
             subscription: self.subscription(),
@@ -92,7 +93,7 @@ impl<'a> Assembly<'a> {
         if self.own.is_refused(Name::Queue) {
             return;
         }
-        let Some(given) = self.own.given(Name::Queue) else {
+        if self.own.given(Name::Queue).is_none() {
             let message = match self.plugin.mount_file {
                 Some(_) => "neither the mount nor the descriptor names a queue; \
                             write queue = \"NAME\" in the mount"
@@ -110,9 +111,106 @@ impl<'a> Assembly<'a> {
                     .at(&self.place),
             );
             return;
-        };
+        }
         self.notes.extend(name_changed(self.own, Name::Queue));
-        self.problems.extend(fifo(self.own, Name::Queue, given));
+    }
+
+    /// The two halves of a redrive policy, and what SQS asks of its dead-letter queue (SPEC 1.9).
+    fn check_redrive(&mut self) {
+        self.notes.extend(name_changed(self.own, Name::DeadLetter));
+        let refused = |name| self.own.is_refused(name);
+        if refused(Name::MaxAttempts) || refused(Name::DeadLetter) {
+            return;
+        }
+        let halves = (
+            self.own.given(Name::MaxAttempts),
+            self.own.given(Name::DeadLetter),
+        );
+        let (given, has, missing) = match halves {
+            (Some(attempts), None) => (attempts, Name::MaxAttempts, Name::DeadLetter),
+            (None, Some(queue)) => (queue, Name::DeadLetter, Name::MaxAttempts),
+            (None, None) => return,
+            (Some(_), Some(given)) => {
+                let problem = self.unlike_dead_letter();
+                let problem = problem.map(|(message, allowed)| {
+                    Problem::new(Class::InvalidQueue, message)
+                        .setting(Name::DeadLetter.key())
+                        .given(&given.text)
+                        .allowed(allowed)
+                        .at(&given.place)
+                });
+                self.problems.extend(problem);
+                return;
+            }
+        };
+        let message = format!(
+            "half of a redrive policy: `{}` is missing; set both, or neither and leave the queue's \
+             own policy as it is",
+            missing.key()
+        );
+        self.problems.push(
+            Problem::new(Class::IncompleteRedrive, message)
+                .setting(has.key())
+                .given(&given.text)
+                .allowed(format!("with {}", missing.key()))
+                .at(&given.place),
+        );
+    }
+
+    /// Why SQS would not take the dead-letter queue, and what it would, as far as the way the two
+    /// queues are named shows it.
+    fn unlike_dead_letter(&self) -> Option<(String, String)> {
+        let queue = self.own.queue(Name::Queue)?;
+        let dead = self.own.queue(Name::DeadLetter)?;
+        if queue.name().is_fifo() != dead.name().is_fifo() {
+            let kind = |queue: &QueueRef| {
+                if queue.name().is_fifo() {
+                    "FIFO"
+                } else {
+                    "standard"
+                }
+            };
+            return Some((
+                format!(
+                    "it is a {} queue and {queue} is a {} queue; SQS moves messages between \
+                     queues of one type alone",
+                    kind(dead),
+                    kind(queue)
+                ),
+                format!("a {} queue", kind(queue)),
+            ));
+        }
+        let here = Location {
+            region: queue
+                .region()
+                .or(self.own.region(Name::Region))
+                .map(str::to_owned),
+            ..location(queue)
+        };
+        let there = location(dead);
+        if here.may_be(&there) {
+            return Some((
+                "it is the queue that is read; name another one".to_owned(),
+                "another queue".to_owned(),
+            ));
+        }
+        for (what, here, there) in [
+            ("region", here.region, there.region),
+            ("account", here.account, there.account),
+        ] {
+            if let (Some(here), Some(there)) = (here, there)
+                && here != there
+            {
+                return Some((
+                    format!(
+                        "it is in the {what} {there} and {queue} is in {here}; SQS moves messages \
+                         within one {what} alone"
+                    ),
+                    format!("a queue of {here}"),
+                ));
+            }
+        }
+        None
     }
 
     fn check_reply(&mut self) {
@@ -120,8 +218,8 @@ impl<'a> Assembly<'a> {
             return;
         };
         self.notes.extend(name_changed(self.own, Name::Reply));
-        self.problems.extend(fifo(self.own, Name::Reply, given));
-        let (Some(queue), Some(reply)) = (self.own.queue(Name::Queue), self.own.queue(Name::Reply))
+        let (Some(queue), Some(TargetRef::Queue(reply))) =
+            (self.own.queue(Name::Queue), self.own.target(Name::Reply))
         else {
             return;
         };
@@ -204,11 +302,43 @@ impl<'a> Assembly<'a> {
         let workers = self.whole(Name::Workers, limits::DEFAULT_WORKERS as u64);
         let prefetch = self.flag(Name::Prefetch, true);
         let create_if_missing = self.flag(Name::CreateIfMissing, false);
-        let reply = self.own.queue(Name::Reply).cloned();
-        match &reply {
-            Some(reply) => self.put(Name::Reply, reply),
-            None => self.put(Name::Reply, "none"),
-        }
+        let attempts = self.own.whole(Name::MaxAttempts);
+        let max_attempts = attempts
+            .and_then(|attempts| u32::try_from(attempts).ok())
+            .and_then(NonZeroU32::new);
+        self.put_or(
+            Name::MaxAttempts,
+            max_attempts,
+            "as the queue's own redrive policy says",
+        );
+        let dead_letter = self.own.queue(Name::DeadLetter).cloned();
+        self.put_or(Name::DeadLetter, dead_letter.as_ref(), "none");
+        let reply = self.own.target(Name::Reply).cloned();
+        self.put_or(Name::Reply, reply.as_ref(), "none");
+        let reply_group = self.own.text(Name::ReplyGroup).map(str::to_owned);
+        self.put_or(
+            Name::ReplyGroup,
+            reply_group.as_ref(),
+            "the source message's",
+        );
+        let destinations = self.own.targets(Name::Destinations).unwrap_or_default();
+        self.put(Name::Destinations, list(destinations));
+        let subscribe = self.own.topics(Name::Subscribe).unwrap_or_default();
+        self.put(Name::Subscribe, list(subscribe));
+        let unwrap_sns = self.flag(Name::UnwrapSns, false);
+        let settle = match self.layer.text(Name::Settle) {
+            Some("batched") => SettleMode::Batched,
+            _ => SettleMode::Each,
+        };
+        self.put(
+            Name::Settle,
+            match settle {
+                SettleMode::Each => "each",
+                SettleMode::Batched => "batched",
+            },
+        );
+        let role_arn = self.layer.text(Name::RoleArn).map(str::to_owned);
+        self.put_or(Name::RoleArn, role_arn.as_ref(), "none");
         let timeout = self.duration_or(Name::Timeout, "none");
         let delay = self.duration(Name::RetryDelay, limits::DEFAULT_RETRY_DELAY);
         let max_delay = self.duration(Name::RetryMaxDelay, limits::DEFAULT_RETRY_MAX_DELAY);
@@ -233,7 +363,15 @@ impl<'a> Assembly<'a> {
                 .unwrap_or(NonZeroUsize::MIN),
             prefetch,
             create_if_missing,
+            dead_letter,
+            max_attempts,
             reply,
+            reply_group,
+            destinations: destinations.to_vec(),
+            subscribe: subscribe.to_vec(),
+            unwrap_sns,
+            settle,
+            role_arn,
             timeout,
             retry: RetryPolicy {
                 delay,
@@ -276,10 +414,7 @@ impl<'a> Assembly<'a> {
 
     fn duration_or(&mut self, name: Name, none: &str) -> Option<Duration> {
         let length = self.layer.duration(name);
-        match length {
-            Some(length) => self.put(name, humantime::format_duration(length)),
-            None => self.put(name, none),
-        }
+        self.put_or(name, length.map(humantime::format_duration), none);
         length
     }
 
@@ -304,6 +439,13 @@ impl<'a> Assembly<'a> {
         });
     }
 
+    fn put_or(&mut self, name: Name, value: Option<impl ToString>, none: &str) {
+        match value {
+            Some(value) => self.put(name, value),
+            None => self.put(name, none),
+        }
+    }
+
     fn origin(&self, name: Name) -> Origin {
         match self.layer.given(name) {
             Some(given) => Origin::Written(given.place.clone()),
@@ -322,8 +464,12 @@ fn location(queue: &QueueRef) -> Location {
 
 /// A name that was mapped is said once (SPEC 1.2).
 fn name_changed(layer: &Layer, name: Name) -> Option<Note> {
-    let (given, queue) = (layer.given(name)?, layer.queue(name)?);
-    let QueueRef::Name(mapped) = queue else {
+    let given = layer.given(name)?;
+    let queue = match layer.target(name) {
+        Some(TargetRef::Queue(queue)) => Some(queue),
+        _ => layer.queue(name),
+    };
+    let Some(QueueRef::Name(mapped)) = queue else {
         return None;
     };
     (mapped.as_str() != given.text).then(|| {
@@ -332,14 +478,11 @@ fn name_changed(layer: &Layer, name: Name) -> Option<Note> {
     })
 }
 
-/// FIFO queues are a later version's, and half of what they ask for would lose their order.
-fn fifo(layer: &Layer, name: Name, given: &Given) -> Option<Problem> {
-    let queue = layer.queue(name)?;
-    queue.name().is_fifo().then(|| {
-        let message = "this version does not serve FIFO queues; name a standard queue";
-        Problem::new(Class::InvalidQueue, message)
-            .setting(name.key())
-            .given(&given.text)
-            .at(&given.place)
-    })
+fn list(items: &[impl ToString]) -> String {
+    let items: Vec<_> = items.iter().map(ToString::to_string).collect();
+    if items.is_empty() {
+        "none".to_owned()
+    } else {
+        items.join(", ")
+    }
 }

@@ -33,6 +33,8 @@ pub(super) enum Node {
     Table(Table),
     /// `[[key]]`
     Tables(Vec<Table>),
+    /// An array of scalars, each as text.
+    List(Vec<String>),
     /// An array of anything else.
     Array,
 }
@@ -44,7 +46,7 @@ impl Node {
             Node::Text(_) => "a value",
             Node::Table(_) => "a table",
             Node::Tables(_) => "a list of tables",
-            Node::Array => "an array",
+            Node::List(_) | Node::Array => "an array",
         }
     }
 }
@@ -139,7 +141,16 @@ impl Lines<'_> {
                     .collect();
                 match tables {
                     Some(tables) if !tables.is_empty() => Node::Tables(tables),
-                    _ => Node::Array,
+                    _ => {
+                        let texts =
+                            items
+                                .iter()
+                                .map(|item| match self.node(item.get_ref(), place) {
+                                    Node::Text(text) => Some(text),
+                                    _ => None,
+                                });
+                        texts.collect::<Option<_>>().map_or(Node::Array, Node::List)
+                    }
                 }
             }
         }

@@ -284,7 +284,7 @@ mod tests {
             ("defaults.queue = 'orders'", "the plugin's mount file"),
             ("defaults.wiat = '5s'", "nearest is `wait`"),
             ("defaults.wait = '21s'", "0s to 20s"),
-            ("defaults.settle = 'batched'", "does not have it"),
+            ("defaults.instances = 'reuse'", "does not have it"),
             ("defaults.retry_delay = '10m'", "lower the first"),
         ] {
             let problems = refused(&format!("\n{line}\n"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::document::{Entry, Node};
 use super::problem::{Class, Note, Place, Problem};
 use super::queue::QueueRef;
+use super::target::{TargetRef, TopicRef};
 use super::value::{self, Given, Value};
 use super::vocabulary::{LATER, Name, SETTINGS, Setting, listed, nearest};
 use crate::limits;
@@ -78,6 +79,10 @@ impl Reading {
         }
         let read = match entry.node {
             Node::Text(text) => value::read(setting, text, entry.place, &mut self.notes),
+            // As a descriptor spells it.
+            Node::List(items) if setting.kind.is_list() => {
+                value::read(setting, items.join(", "), entry.place, &mut self.notes)
+            }
             other => Err(Box::new(
                 Problem::new(
                     setting.class(),
@@ -161,6 +166,38 @@ impl Layer {
     pub(super) fn queue(&self, name: Name) -> Option<&QueueRef> {
         match &self.given(name)?.value {
             Value::Queue(queue) => Some(queue),
+            _ => None,
+        }
+    }
+
+    /// The queue or topic that a setting names.
+    pub(super) fn target(&self, name: Name) -> Option<&TargetRef> {
+        match &self.given(name)?.value {
+            Value::Target(target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// The queues and topics that a setting lists.
+    pub(super) fn targets(&self, name: Name) -> Option<&[TargetRef]> {
+        match &self.given(name)?.value {
+            Value::Targets(targets) => Some(targets),
+            _ => None,
+        }
+    }
+
+    /// The topics that a setting lists.
+    pub(super) fn topics(&self, name: Name) -> Option<&[TopicRef]> {
+        match &self.given(name)?.value {
+            Value::Topics(topics) => Some(topics),
+            _ => None,
+        }
+    }
+
+    /// The text of a setting that is no more than one.
+    pub(super) fn text(&self, name: Name) -> Option<&str> {
+        match &self.given(name)?.value {
+            Value::Text(text) => Some(text),
             _ => None,
         }
     }

@@ -29,7 +29,7 @@ pub use mount::{MountFile, mount_files_without_plugin};
 pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
 pub use resolve::{PluginSettings, Resolved, resolve};
-pub use subscription::{InForce, Origin, RetryPolicy, SqsSubscription};
+pub use subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription};
 pub use target::{TargetRef, TargetRefError, TopicName, TopicRef};
 pub use value::duration;
 pub use vocabulary::{Kind, Name, SETTINGS, Setting};

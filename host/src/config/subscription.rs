@@ -1,13 +1,14 @@
 //! A mount with every setting in force.
 
 use std::fmt;
-use std::num::{NonZeroU8, NonZeroUsize};
+use std::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
 use super::problem::Place;
 use super::queue::QueueRef;
+use super::target::{TargetRef, TopicRef};
 
 /// One plugin mounted on one queue, with every setting in force.
 ///
@@ -40,11 +41,36 @@ pub struct SqsSubscription {
     /// `prefetch`: whether a receive may bring more messages than there are free workers. Default
     /// true.
     pub prefetch: bool,
-    /// `create_if_missing`: whether the queue is created on open where it is not there. Default
-    /// false.
+    /// `create_if_missing`: whether a queue or a topic that is not there is created: the source,
+    /// the dead-letter queue, a target. Default false (SPEC 1.8).
     pub create_if_missing: bool,
-    /// `reply`: the queue that replies go to. Default none: a reply then fails (SPEC 1.10).
-    pub reply: Option<QueueRef>,
+    /// `dead_letter`: the queue that messages go to which cannot be handled, of the source's type.
+    /// Default none: a handler that gives a message up has then failed (SPEC 5.14).
+    pub dead_letter: Option<QueueRef>,
+    /// `max_attempts`: with `dead_letter` the queue's redrive policy, 1 to 1,000 receives. Default
+    /// none: the policy that the queue has governs (SPEC 1.9).
+    pub max_attempts: Option<NonZeroU32>,
+    /// `reply`: the queue or the topic that replies go to. Default none: a reply then fails
+    /// (SPEC 1.10).
+    pub reply: Option<TargetRef>,
+    /// `reply_group`: the message group of replies to a FIFO target that name none themselves, by
+    /// their own field or their `partition-key` header. Default none: the source message's group
+    /// (SPEC 6.4).
+    pub reply_group: Option<String>,
+    /// `destinations`: where the handler may publish to while it works, beside `reply`. Default
+    /// none (SPEC 6.6).
+    pub destinations: Vec<TargetRef>,
+    /// `subscribe`: the topics that the queue is subscribed to on open, with raw delivery. Default
+    /// none (SPEC 6.7).
+    pub subscribe: Vec<TopicRef>,
+    /// `unwrap_sns`: whether a notification of SNS that did not come raw is taken out of its
+    /// envelope. Default false.
+    pub unwrap_sns: bool,
+    /// `settle`: whether calls of settling are shared. Default `each` (SPEC 5.10).
+    pub settle: SettleMode,
+    /// `role_arn`: the role that is assumed for every call of this mount. Default none: the host's
+    /// own credentials.
+    pub role_arn: Option<String>,
     /// `timeout`: how long one call of the handler may take, up to 12 h. Default none.
     #[serde(serialize_with = "perhaps_length")]
     pub timeout: Option<Duration>,
@@ -69,6 +95,17 @@ impl SqsSubscription {
         };
         bare(self) == bare(other)
     }
+}
+
+/// How messages are settled (SPEC 5.10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SettleMode {
+    /// Each by a call of its own.
+    #[default]
+    Each,
+    /// Up to ten share a call, which may wait 50 ms for the others.
+    Batched,
 }
 
 /// How long a message waits after a handler failed (SPEC 5.6). `delay` is never above `max_delay`.

@@ -3,13 +3,20 @@
 use std::time::Duration;
 
 use super::problem::{Class, Level, Note, Place, Problem};
-use super::queue::{QueueRef, QueueRefError, is_region};
+use super::queue::{QueueRef, QueueRefError, is_account, is_region};
+use super::target::{TargetRef, TopicRef};
 use super::vocabulary::{Kind, Setting};
+use crate::limits;
 
 /// A value that was read and is in its bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Queue(QueueRef),
+    Target(TargetRef),
+    Targets(Vec<TargetRef>),
+    Topics(Vec<TopicRef>),
+    /// A group, a role or a word.
+    Text(String),
     Region(String),
     Duration(Duration),
     Whole(u64),
@@ -45,6 +52,15 @@ pub(super) fn read(
     };
     let value = match setting.kind {
         Kind::Queue => Value::Queue(queue(&text).map_err(refuse)?),
+        Kind::Target => Value::Target(target(&text).map_err(refuse)?),
+        Kind::Targets => Value::Targets(each(&text, target).map_err(refuse)?),
+        Kind::Topics => Value::Topics(each(&text, topic).map_err(refuse)?),
+        Kind::Group => Value::Text(group(&text).map_err(refuse)?),
+        Kind::Role => Value::Text(role(&text).map_err(refuse)?),
+        Kind::Word(words) => match words.iter().find(|word| **word == text) {
+            Some(word) => Value::Text((*word).to_owned()),
+            None => return Err(refuse("no such word; write one of them".to_owned())),
+        },
         Kind::Region => Value::Region(region(&text).map_err(refuse)?),
         Kind::Duration {
             least,
@@ -138,12 +154,54 @@ fn round_up(length: Duration) -> Duration {
 }
 
 fn queue(text: &str) -> Result<QueueRef, String> {
-    text.parse().map_err(|error: QueueRefError| match error {
-        QueueRefError::Topic => {
-            format!("{error}, and this version sends to queues alone; name a queue")
+    text.parse()
+        .map_err(|error: QueueRefError| error.to_string())
+}
+
+fn target(text: &str) -> Result<TargetRef, String> {
+    text.parse::<TargetRef>().map_err(|error| error.to_string())
+}
+
+fn topic(text: &str) -> Result<TopicRef, String> {
+    text.parse::<TopicRef>().map_err(|error| error.to_string())
+}
+
+/// Reads a list with commas between its items. An empty text is an empty list.
+fn each<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    text.split(',').map(|item| read(item.trim())).collect()
+}
+
+fn group(text: &str) -> Result<String, String> {
+    match text.chars().find(|c| !c.is_ascii_graphic()) {
+        Some(c) => Err(format!("it holds {c:?}, which no message group can")),
+        None if text.is_empty() => Err("it is empty; name a group or remove the line".into()),
+        None if text.len() > limits::MAX_GROUP_ID => {
+            Err(format!("it has {} characters", text.len()))
         }
-        error => error.to_string(),
-    })
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// Reads the ARN of a role. Whether there is such a role is IAM's to say.
+fn role(text: &str) -> Result<String, String> {
+    let wrong = |what: &str| Err(format!("{what}; write arn:aws:iam::ACCOUNT:role/NAME"));
+    let parts: Vec<&str> = text.splitn(6, ':').collect();
+    let ["arn", partition, "iam", "", account, resource] = parts[..] else {
+        return wrong("this is not the ARN of a role");
+    };
+    let name = resource.strip_prefix("role/").unwrap_or("");
+    if !is_region(partition) {
+        wrong("the partition is not one")
+    } else if !is_account(account) {
+        wrong("the account is not 12 digits")
+    } else if name.is_empty() || name.chars().any(|c| !c.is_ascii_graphic()) {
+        wrong("it names no role")
+    } else {
+        Ok(text.to_owned())
+    }
 }
 
 /// Reads the name of a region.

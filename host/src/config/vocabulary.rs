@@ -29,8 +29,24 @@ pub enum Name {
     Prefetch,
     /// `create_if_missing`
     CreateIfMissing,
+    /// `max_attempts`
+    MaxAttempts,
+    /// `dead_letter`
+    DeadLetter,
     /// `reply`
     Reply,
+    /// `reply_group`
+    ReplyGroup,
+    /// `destinations`
+    Destinations,
+    /// `subscribe`
+    Subscribe,
+    /// `unwrap_sns`
+    UnwrapSns,
+    /// `settle`
+    Settle,
+    /// `role_arn`
+    RoleArn,
     /// `timeout`
     Timeout,
     /// `enabled`
@@ -46,8 +62,20 @@ pub enum Name {
 /// What a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A name, a URL or an ARN.
+    /// A name, a URL or an ARN of a queue.
     Queue,
+    /// A queue, or a topic: `sns:NAME` or an ARN.
+    Target,
+    /// Any number of targets.
+    Targets,
+    /// Any number of topics.
+    Topics,
+    /// A message group.
+    Group,
+    /// The ARN of a role of IAM.
+    Role,
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A region of AWS.
     Region,
     /// A length of time, its bounds included.
@@ -96,7 +124,7 @@ const TWELVE_HOURS: Duration = limits::MAX_VISIBILITY;
 const MORE_THAN_NOTHING: Duration = Duration::from_nanos(1);
 
 /// Every setting that this version serves.
-pub static SETTINGS: [Setting; 15] = [
+pub static SETTINGS: [Setting; 23] = [
     Setting {
         name: Name::Queue,
         key: "queue",
@@ -180,14 +208,75 @@ pub static SETTINGS: [Setting; 15] = [
         key: "create_if_missing",
         kind: Kind::Flag,
         host_wide: true,
-        doc: "whether a queue that is not there is created",
+        doc: "whether a queue or a topic that is not there is created",
+    },
+    Setting {
+        name: Name::MaxAttempts,
+        key: "max_attempts",
+        kind: Kind::Whole {
+            least: 1,
+            most: limits::MAX_RECEIVE_COUNT as u64,
+            more_is_most: false,
+        },
+        host_wide: false,
+        doc: "how often a message is handed out before SQS moves it to the dead-letter queue; a \
+              redrive policy of SQS takes 1 to 1,000",
+    },
+    Setting {
+        name: Name::DeadLetter,
+        key: "dead_letter",
+        kind: Kind::Queue,
+        host_wide: false,
+        doc: "the queue that messages go to which cannot be handled",
     },
     Setting {
         name: Name::Reply,
         key: "reply",
-        kind: Kind::Queue,
+        kind: Kind::Target,
         host_wide: false,
-        doc: "the queue that replies go to",
+        doc: "the queue or the topic that replies go to",
+    },
+    Setting {
+        name: Name::ReplyGroup,
+        key: "reply_group",
+        kind: Kind::Group,
+        host_wide: false,
+        doc: "the message group of replies to a FIFO target that name none",
+    },
+    Setting {
+        name: Name::Destinations,
+        key: "destinations",
+        kind: Kind::Targets,
+        host_wide: false,
+        doc: "the queues and topics that the handler may publish to while it works",
+    },
+    Setting {
+        name: Name::Subscribe,
+        key: "subscribe",
+        kind: Kind::Topics,
+        host_wide: false,
+        doc: "the topics that the queue is subscribed to, with raw message delivery",
+    },
+    Setting {
+        name: Name::UnwrapSns,
+        key: "unwrap_sns",
+        kind: Kind::Flag,
+        host_wide: true,
+        doc: "whether a notification of SNS that did not come raw is taken out of its envelope",
+    },
+    Setting {
+        name: Name::Settle,
+        key: "settle",
+        kind: Kind::Word(&["each", "batched"]),
+        host_wide: true,
+        doc: "whether each message is settled by a call of its own, or up to ten share one",
+    },
+    Setting {
+        name: Name::RoleArn,
+        key: "role_arn",
+        kind: Kind::Role,
+        host_wide: true,
+        doc: "the role that is assumed for every call of the mount",
     },
     Setting {
         name: Name::Timeout,
@@ -241,14 +330,7 @@ pub static SETTINGS: [Setting; 15] = [
 
 /// Settings that are designed and that a later version serves. They are known here so that none
 /// is passed over in silence.
-pub(super) const LATER: [&str; 6] = [
-    "max_attempts",
-    "dead_letter",
-    "settle",
-    "instances",
-    "role_arn",
-    "on_lost_lease",
-];
+pub(super) const LATER: [&str; 2] = ["instances", "on_lost_lease"];
 
 impl Name {
     /// The row of this setting.
@@ -273,7 +355,11 @@ impl Setting {
     pub(super) fn class(&self) -> Class {
         match self.name {
             Name::Queue
+            | Name::DeadLetter
             | Name::Reply
+            | Name::ReplyGroup
+            | Name::Destinations
+            | Name::Subscribe
             | Name::Region
             | Name::Wait
             | Name::Visibility
@@ -285,10 +371,27 @@ impl Setting {
 }
 
 impl Kind {
+    /// Whether it takes any number of values.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Kind::Targets | Kind::Topics)
+    }
+
     /// What may be written, in words.
     pub fn allowed(&self) -> String {
         match self {
             Kind::Queue => "a name, a URL or an ARN of an SQS queue".to_owned(),
+            Kind::Target => {
+                "a name, a URL or an ARN of an SQS queue, or sns:NAME or an ARN of an SNS topic"
+                    .to_owned()
+            }
+            Kind::Targets => "a list of queues and topics".to_owned(),
+            Kind::Topics => "a list of SNS topics, each sns:NAME or an ARN".to_owned(),
+            Kind::Group => format!(
+                "1 to {} letters, digits and punctuation",
+                limits::MAX_GROUP_ID
+            ),
+            Kind::Role => "arn:aws:iam::ACCOUNT:role/NAME".to_owned(),
+            Kind::Word(words) => words.join(" or "),
             Kind::Region => "a region such as eu-west-1".to_owned(),
             Kind::Duration { least, most, .. } if *least == MORE_THAN_NOTHING => {
                 format!("more than 0s, up to {}", humantime::format_duration(*most))

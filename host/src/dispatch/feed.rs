@@ -1,36 +1,53 @@
-//! Hands received messages to workers, in the order of the receive.
+//! Hands received messages to workers: in the order of the receive, and of each group of a FIFO
+//! queue one at a time.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Notify, mpsc};
 
-use crate::handler::HandlerKind;
+use super::lines::Lines;
+use crate::handler::{GroupId, HandlerKind};
 use crate::sqs::Delivery;
 
 /// What the workers of one subscription take from.
 ///
 /// Invariant: with W workers at most W + 19 messages are held: W in handlers, 9 of a receive that
-/// was taken apart here, and the 10 that the channel, or the receive under way, has (rule 2.3).
+/// was taken apart here, and the 10 that the channel, or the receive under way, has (rule 2.3). On a
+/// FIFO queue more may wait here for their groups; the pump's slots keep the sum.
 pub(super) struct Feed {
     kind: HandlerKind,
-    inner: Mutex<Inner>,
-}
-
-struct Inner {
-    channel: mpsc::Receiver<Vec<Delivery>>,
-    /// What is left of the receive that is being handed out.
-    rest: VecDeque<Delivery>,
+    /// Whether groups have an order. A group on a standard queue changes nothing (rule 5.12).
+    fifo: bool,
+    lines: Mutex<Lines<Delivery>>,
+    /// Something can be handed out that could not before.
+    freed: Notify,
+    channel: tokio::sync::Mutex<mpsc::Receiver<Vec<Delivery>>>,
 }
 
 impl Feed {
-    pub(super) fn new(kind: HandlerKind, channel: mpsc::Receiver<Vec<Delivery>>) -> Self {
+    pub(super) fn new(
+        kind: HandlerKind,
+        fifo: bool,
+        channel: mpsc::Receiver<Vec<Delivery>>,
+    ) -> Self {
         Self {
             kind,
-            inner: Mutex::new(Inner {
-                channel,
-                rest: VecDeque::new(),
-            }),
+            fifo,
+            lines: Mutex::new(Lines::new()),
+            freed: Notify::new(),
+            channel: tokio::sync::Mutex::new(channel),
         }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines<Delivery>> {
+        // A panic under the lock leaves a list that is whole.
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The group that orders a message here.
+    pub(super) fn group<'a>(&self, delivery: &'a Delivery) -> Option<&'a GroupId> {
+        delivery.message.group_id.as_ref().filter(|_| self.fifo)
     }
 
     /// The next call's messages: one, or a whole batch, never none (rules 5.8, 5.9). `None` once
@@ -38,24 +55,90 @@ impl Feed {
     ///
     /// Cancel safe: a future that is dropped has taken nothing.
     pub(super) async fn next(&self) -> Option<Vec<Delivery>> {
-        let mut inner = self.inner.lock().await;
-        if let Some(delivery) = inner.rest.pop_front() {
-            return Some(vec![delivery]);
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            // Registered before the look, or what is freed might fall between the two.
+            freed.as_mut().enable();
+            if let Some(next) = self.lines().next() {
+                return Some(next);
+            }
+            tokio::select! {
+                received = self.receive() => match received {
+                    Some(batch) => self.add(batch),
+                    None if self.lines().is_empty() => return None,
+                    None => freed.await,
+                },
+                () = &mut freed => {}
+            }
         }
-        let batch = inner.channel.recv().await?;
-        if self.kind == HandlerKind::Batch {
-            return Some(batch);
+    }
+
+    async fn receive(&self) -> Option<Vec<Delivery>> {
+        self.channel.lock().await.recv().await
+    }
+
+    fn add(&self, batch: Vec<Delivery>) {
+        let batch = batch
+            .into_iter()
+            .map(|delivery| (self.group(&delivery).cloned(), delivery));
+        {
+            let mut lines = self.lines();
+            match self.kind {
+                HandlerKind::Batch => lines.add(batch.collect()),
+                HandlerKind::Single => batch.for_each(|one| lines.add(vec![one])),
+            }
         }
-        inner.rest = batch.into();
-        inner.rest.pop_front().map(|delivery| vec![delivery])
+        self.freed.notify_waiters();
+    }
+
+    /// Marks that a call for these messages is under way, until the turn is finished or dropped.
+    pub(super) fn turn(&self, deliveries: &[Delivery]) -> Turn<'_> {
+        let groups = deliveries.iter().filter_map(|one| self.group(one));
+        Turn {
+            feed: self,
+            groups: groups.cloned().collect(),
+        }
+    }
+
+    fn finish(&self, groups: &HashSet<GroupId>, left: &HashSet<GroupId>) -> Vec<Delivery> {
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        let tail = self.lines().finish(groups, left);
+        self.freed.notify_waiters();
+        tail
     }
 
     /// Whatever has not been handed out, one receive at a time, until the pump has ended.
     pub(super) async fn rest(&self) -> Option<Vec<Delivery>> {
-        let mut inner = self.inner.lock().await;
-        if !inner.rest.is_empty() {
-            return Some(inner.rest.drain(..).collect());
+        let waiting = self.lines().take_all();
+        if !waiting.is_empty() {
+            return Some(waiting);
         }
-        inner.channel.recv().await
+        self.receive().await
+    }
+}
+
+/// A call that is under way: its groups have no other.
+pub(super) struct Turn<'a> {
+    feed: &'a Feed,
+    groups: HashSet<GroupId>,
+}
+
+impl Turn<'_> {
+    /// The call has ended and its messages are settled. Answers what has to be released: the
+    /// messages that wait behind one that is `left` on the queue.
+    pub(super) fn finish(mut self, left: &HashSet<GroupId>) -> Vec<Delivery> {
+        self.feed.finish(&std::mem::take(&mut self.groups), left)
+    }
+}
+
+impl Drop for Turn<'_> {
+    /// A turn that was not finished ended in a fault of ours. What waits behind its messages comes
+    /// back by itself, after them.
+    fn drop(&mut self) {
+        let groups = std::mem::take(&mut self.groups);
+        drop(self.feed.finish(&groups, &groups));
     }
 }

@@ -4,6 +4,7 @@
 //! `subscription` owns the tasks of one mount from its opening to its end.
 
 mod feed;
+mod lines;
 mod outcome;
 mod subscription;
 mod supervise;

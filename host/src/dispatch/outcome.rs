@@ -1,10 +1,15 @@
 //! What becomes of a message, by what its handler answered. Pure: tables in, decisions out.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::backoff::doubled;
 use crate::config::RetryPolicy;
-use crate::handler::{Answer, Failure, Outcome, Reason, Reply};
+use crate::handler::{
+    Answer, Failure, GroupId, Header, HeaderValue, Outcome, Reason, Reply, SqsMessage,
+};
+use crate::limits::{MAX_HEADERS, MAX_REASON};
+use crate::sqs::{PARTITION_KEY, RECEIVE_COUNT};
 
 /// What is to be done with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,22 +20,52 @@ pub enum Settlement {
     PutBack(Duration),
     /// Send these in order, then delete it.
     Reply(Vec<Reply>),
+    /// Send it to the dead-letter queue with this reason, then delete it.
+    DeadLetter(String),
+}
+
+impl Settlement {
+    /// Whether the message stays on the queue for sure. What is to be deleted may still stay.
+    fn leaves(&self) -> bool {
+        matches!(self, Self::PutBack(_))
+    }
+}
+
+/// Rule 5.12 within one call: after the first message of a group that stays on the queue, those of
+/// its group stay too, to come back after it. `groups` are the messages' own, in order. Answers the
+/// places that were changed.
+pub(super) fn hold_back(groups: &[Option<&GroupId>], settlements: &mut [Settlement]) -> Vec<usize> {
+    let mut left = HashSet::new();
+    let mut held = Vec::new();
+    for (place, (group, settlement)) in groups.iter().zip(settlements).enumerate() {
+        let Some(group) = group else { continue };
+        if left.contains(group) {
+            if !settlement.leaves() {
+                held.push(place);
+            }
+            *settlement = Settlement::PutBack(Duration::ZERO);
+        } else if settlement.leaves() {
+            left.insert(group);
+        }
+    }
+    held
 }
 
 /// An answer as the subscription can take it. What it cannot is a failure that says what to set.
-pub fn judge(answer: Answer, has_reply_target: bool) -> Answer {
+pub fn judge(answer: Answer, has_reply_target: bool, has_dead_letter: bool) -> Answer {
     match answer? {
         Outcome::Reply(replies) if replies.is_empty() => Ok(Outcome::Ack),
         Outcome::Reply(_) if !has_reply_target => Err(Failure::new(
             Reason::Error,
-            "the handler replies, but the subscription has no target: set `reply` to a queue in \
-             the mount file or the descriptor",
+            "the handler replies, but the subscription has no target: set `reply` to a queue or a \
+             topic in the mount file or the descriptor",
         )),
-        Outcome::DeadLetter(reason) => Err(Failure::new(
+        Outcome::DeadLetter(reason) if !has_dead_letter => Err(Failure::new(
             Reason::Error,
             format!(
                 "the handler gives the message up ({reason}), but the subscription has no \
-                 dead-letter queue: it is retried, until the queue's own redrive policy moves it"
+                 dead-letter queue: it is retried; set `dead_letter` and `max_attempts` in the \
+                 mount file or the descriptor"
             ),
         )),
         outcome => Ok(outcome),
@@ -57,9 +92,36 @@ pub fn settlement(
         Ok(Outcome::Retry) => Settlement::PutBack(Duration::ZERO),
         Ok(Outcome::RetryAfter(delay)) => Settlement::PutBack(*delay),
         Ok(Outcome::Reply(replies)) => Settlement::Reply(replies.clone()),
-        Ok(Outcome::DeadLetter(_)) | Err(_) => {
-            Settlement::PutBack(retry_delay(retry, receive_count, random))
-        }
+        Ok(Outcome::DeadLetter(reason)) => Settlement::DeadLetter(reason.clone()),
+        Err(_) => Settlement::PutBack(retry_delay(retry, receive_count, random)),
+    }
+}
+
+/// The header of a dead letter that says why its handler gave it up.
+const DEAD_LETTER_REASON: &str = "queuelet-dead-letter-reason";
+
+/// A message as it goes to the dead-letter queue: its body and headers, its group on a FIFO queue,
+/// and the reason (rule 5.14). Where SQS has no room for another header the reason is left out,
+/// for without it the message can be kept.
+pub(super) fn dead_letter(message: &SqsMessage, reason: &str) -> Reply {
+    // What the host added is no attribute of the message.
+    let own = message.headers.iter().filter(|header| {
+        ![PARTITION_KEY, RECEIVE_COUNT, DEAD_LETTER_REASON].contains(&header.name.as_str())
+    });
+    let mut headers: Vec<_> = own.cloned().collect();
+    let reason: String = reason.trim().chars().take(MAX_REASON).collect();
+    if headers.len() < MAX_HEADERS && !reason.is_empty() {
+        headers.push(Header {
+            name: DEAD_LETTER_REASON.into(),
+            value: HeaderValue::Text(reason),
+            label: None,
+        });
+    }
+    Reply {
+        body: message.body.clone(),
+        headers,
+        group_id: message.group_id.as_ref().map(ToString::to_string),
+        ..Reply::default()
     }
 }
 
@@ -116,11 +178,11 @@ mod tests {
         Err(Failure::new(Reason::Trap, "unreachable"))
     }
 
-    // Rules 5.1 to 5.6.
+    // Rules 5.1 to 5.6, and 5.14.
     #[test]
     fn each_outcome_has_its_settlement() {
         let reply = vec![Reply::default()];
-        let table: [(Answer, Settlement); 6] = [
+        let table: [(Answer, Settlement); 7] = [
             (Ok(Outcome::Ack), Settlement::Delete),
             (Ok(Outcome::Drop), Settlement::Delete),
             (Ok(Outcome::Retry), Settlement::PutBack(secs(0))),
@@ -129,6 +191,10 @@ mod tests {
                 Settlement::PutBack(secs(7)),
             ),
             (Ok(Outcome::Reply(reply.clone())), Settlement::Reply(reply)),
+            (
+                Ok(Outcome::DeadLetter("broken".into())),
+                Settlement::DeadLetter("broken".into()),
+            ),
             (failed(), Settlement::PutBack(secs(1))),
         ];
         for (answer, want) in table {
@@ -194,9 +260,48 @@ mod tests {
     #[test]
     fn a_reply_without_a_target_is_a_failure_that_says_what_to_set() {
         let reply = || Ok(Outcome::Reply(vec![Reply::default()]));
-        assert!(judge(reply(), true).is_ok());
-        let failure = judge(reply(), false).unwrap_err();
+        assert!(judge(reply(), true, false).is_ok());
+        let failure = judge(reply(), false, true).unwrap_err();
         assert!(failure.message.contains("`reply`"), "{failure}");
-        assert_eq!(judge(Ok(Outcome::Reply(vec![])), false), Ok(Outcome::Ack));
+        let none = Ok(Outcome::Reply(vec![]));
+        assert_eq!(judge(none, false, false), Ok(Outcome::Ack));
+    }
+
+    // Rule 5.14.
+    #[test]
+    fn a_message_given_up_without_a_dead_letter_queue_has_failed() {
+        let given_up = || Ok(Outcome::DeadLetter("broken".into()));
+        assert!(judge(given_up(), false, true).is_ok());
+        let failure = judge(given_up(), true, false).unwrap_err();
+        assert_eq!(failure.reason, Reason::Error);
+        assert!(failure.message.contains("`dead_letter`"), "{failure}");
+        assert!(failure.message.contains("broken"), "{failure}");
+    }
+
+    // Rule 5.12: [A1 fails, B1, A2, B2] in one call.
+    #[test]
+    fn what_comes_after_a_message_that_stays_stays_too() {
+        let (a, b) = (GroupId::from("A"), GroupId::from("B"));
+        let groups = [Some(&a), Some(&b), Some(&a), Some(&b), None, Some(&a)];
+        let mut settlements = [
+            Settlement::PutBack(secs(1)),
+            Settlement::Delete,
+            Settlement::Reply(vec![]),
+            Settlement::Delete,
+            Settlement::PutBack(secs(9)),
+            Settlement::PutBack(secs(7)),
+        ];
+        assert_eq!(hold_back(&groups, &mut settlements), [2]);
+        assert_eq!(
+            settlements,
+            [
+                Settlement::PutBack(secs(1)),
+                Settlement::Delete,
+                Settlement::PutBack(secs(0)),
+                Settlement::Delete,
+                Settlement::PutBack(secs(9)),
+                Settlement::PutBack(secs(0)),
+            ]
+        );
     }
 }

@@ -10,12 +10,12 @@ use super::feed::Feed;
 use super::supervise::supervise;
 use super::worker::Worker;
 use crate::Shutdown;
-use crate::config::SqsSubscription;
+use crate::config::{SettleMode, SqsSubscription};
 use crate::handler::{Handler, HandlerKind};
 use crate::observe::{Event, Observer};
 use crate::sqs::{
-    Finished, LeaseKeeper, OpenQueue, Publisher, Pump, QueueState, Settler, Slots, SqsApi,
-    keep_reading, release_all,
+    Batcher, Finished, LeaseKeeper, OpenQueue, Pace, Publisher, Pump, QueueState, Settler, Slots,
+    SqsApi, keep_reading, release_all,
 };
 
 /// A mount with everything it needs to run.
@@ -32,6 +32,8 @@ pub struct Mounted {
     pub finished: Finished,
     /// Where its replies go.
     pub publisher: Option<Arc<Publisher>>,
+    /// Where messages go that its handler gives up.
+    pub dead_letter: Option<Arc<Publisher>>,
     /// Where its events go.
     pub observer: Observer,
 }
@@ -56,18 +58,35 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         queue: OpenQueue { url, state, .. },
         finished,
         publisher,
+        dead_letter,
         observer,
     } = mounted;
     let kind = handler.kind();
+    let pace = subscription
+        .queue
+        .name()
+        .is_fifo()
+        .then(Arc::<Pace>::default);
     let leases = LeaseKeeper::new(Arc::clone(&api), url.clone(), observer.clone());
     let slots = slots(&subscription, kind, &state);
     let (intake, channel) = mpsc::channel(1);
-    let feed = Arc::new(Feed::new(kind, channel));
+    let feed = Arc::new(Feed::new(kind, pace.is_some(), channel));
     let left = Arc::new(AtomicUsize::new(0));
     let settler = Settler::new(Arc::clone(&api), url.clone(), observer.clone(), finished);
 
     // These run to the very end: a lease is kept until its message is settled.
     let mut background = JoinSet::new();
+    let settler = match subscription.settle {
+        SettleMode::Each => settler,
+        SettleMode::Batched => {
+            let batcher = Batcher::new(Arc::clone(&api), url.clone());
+            background.spawn(supervise("batcher", observer.clone(), {
+                let (batcher, stop) = (Arc::clone(&batcher), shutdown.stop.clone());
+                move || Arc::clone(&batcher).run(stop.clone())
+            }));
+            settler.batched(batcher)
+        }
+    };
     background.spawn(supervise("lease keeper", observer.clone(), {
         let leases = Arc::clone(&leases);
         move || Arc::clone(&leases).run()
@@ -85,7 +104,6 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     let pump = Arc::new(Pump {
         api,
         queue: url,
-        fifo: subscription.queue.name().is_fifo(),
         create: (subscription.create_if_missing).then(|| subscription.queue.clone()),
         wait: subscription.wait,
         receive: subscription.receive.get(),
@@ -94,6 +112,8 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         leases,
         settler: settler.clone(),
         slots,
+        pace: pace.clone(),
+        unwrap_sns: subscription.unwrap_sns,
         observer: observer.clone(),
     });
     let worker = Arc::new(Worker {
@@ -102,6 +122,8 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         feed: Arc::clone(&feed),
         settler: settler.clone(),
         publisher,
+        dead_letter,
+        pace,
         state,
         observer: observer.clone(),
         shutdown: shutdown.clone(),
@@ -139,13 +161,24 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     }
 }
 
+/// How many messages may be held beside those in handlers: the rest of one receive and another.
+const HELD_AHEAD: usize = 19;
+
 /// Rule 1.7. A queue that allows a message one receive must not have one received that no worker
 /// is free for: it would be lost to the dead-letter queue unhandled.
 fn slots(subscription: &SqsSubscription, kind: HandlerKind, state: &QueueState) -> Slots {
-    if subscription.prefetch && state.max_receive_count() != Some(1) {
-        return Slots::Prefetch;
-    }
-    let workers = Arc::new(Semaphore::new(subscription.workers.get()));
+    let workers = subscription.workers.get();
+    let workers = if subscription.prefetch && state.max_receive_count() != Some(1) {
+        match kind {
+            // Messages that wait for their groups do not fill the channel, so this bounds what is
+            // held, to W + 19 (rule 2.3).
+            HandlerKind::Single if subscription.queue.name().is_fifo() => workers + HELD_AHEAD,
+            _ => return Slots::Prefetch,
+        }
+    } else {
+        workers
+    };
+    let workers = Arc::new(Semaphore::new(workers));
     match kind {
         HandlerKind::Single => Slots::PerMessage(workers),
         HandlerKind::Batch => Slots::PerBatch(workers),

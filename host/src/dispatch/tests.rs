@@ -1,5 +1,6 @@
 //! A whole subscription against a scripted SQS, with a handler that is no guest.
 
+mod fifo;
 mod settling;
 
 use std::num::{NonZeroU8, NonZeroUsize};
@@ -9,14 +10,14 @@ use std::time::Duration;
 
 use super::*;
 use crate::Shutdown;
-use crate::config::{HostConfig, MountFile, PluginSettings, QueueRef, SqsSubscription, resolve};
+use crate::config::{HostConfig, MountFile, PluginSettings, SqsSubscription, TargetRef, resolve};
 use crate::error::ErrorClass;
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, Outcome, Reason, Reply, SqsMessage,
 };
 use crate::observe::Observer;
 use crate::sqs::scripted::{Made, Scripted, message};
-use crate::sqs::{Finished, OpenQueue, Publisher, QueueState, QueueUrl, Target};
+use crate::sqs::{Finished, OpenQueue, Publisher, QueueState, QueueUrl, SqsApi, Target};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -115,24 +116,43 @@ async fn play_before(
     for_long: Duration,
     observer: Observer,
 ) -> Ended {
+    let api: Arc<dyn SqsApi> = api.clone();
+    play_on(api, None, handler, subscription, for_long, observer).await
+}
+
+/// The same on any SQS, whose redrive policy allows `max_receive_count`.
+async fn play_on(
+    api: Arc<dyn SqsApi>,
+    max_receive_count: Option<u32>,
+    handler: &Arc<Native>,
+    subscription: SqsSubscription,
+    for_long: Duration,
+    observer: Observer,
+) -> Ended {
     let queue = QueueUrl::new("http://sqs/q");
-    let publisher = subscription.reply.clone().map(|target| {
-        let target = Target::queue(api.clone(), target, false, None);
+    let publisher = |target: &TargetRef| {
+        let TargetRef::Queue(target) = target else {
+            panic!("{target} is no queue");
+        };
+        let target = Target::queue(api.clone(), target.clone(), false, None);
         let publisher = Publisher::new(Some(target), Vec::new(), None, observer.clone());
         Arc::new(publisher)
-    });
+    };
+    let dead_letter = subscription.dead_letter.clone().map(TargetRef::from);
     let shutdown = Shutdown::default();
     let mounted = Mounted {
-        subscription: Arc::new(subscription),
         handler: handler.clone(),
-        api: api.clone(),
         queue: OpenQueue {
             url: queue,
             arn: None,
-            state: Arc::new(QueueState::new(SECOND * 30, None)),
+            dead_letter: None,
+            state: Arc::new(QueueState::new(SECOND * 30, max_receive_count)),
         },
         finished: Finished::new(),
-        publisher,
+        publisher: subscription.reply.as_ref().map(publisher),
+        dead_letter: dead_letter.as_ref().map(publisher),
+        subscription: Arc::new(subscription),
+        api,
         observer,
     };
     let stopping = async {
@@ -225,7 +245,7 @@ async fn a_reply_is_sent_before_the_message_is_deleted() {
     });
     api.will_receive(batch(&["a"]));
     let mut subscription = subscription(1);
-    subscription.reply = Some("events".parse::<QueueRef>().unwrap());
+    subscription.reply = Some("events".parse::<TargetRef>().unwrap());
     play(&api, &handler, subscription, SECOND * 5).await;
     assert_eq!(
         api.made(),
@@ -246,7 +266,7 @@ async fn a_reply_that_cannot_be_sent_keeps_the_message() {
     api.will_receive(batch(&["a"]));
     api.will_fail_to_send(ErrorClass::Refused);
     let mut subscription = subscription(1);
-    subscription.reply = Some("events".parse::<QueueRef>().unwrap());
+    subscription.reply = Some("events".parse::<TargetRef>().unwrap());
     play(&api, &handler, subscription, SECOND * 5).await;
     assert_eq!(
         api.made(),
@@ -264,9 +284,29 @@ async fn no_reply_is_sent_where_a_later_one_cannot_be() {
     let handler = Native::new(HandlerKind::Single, SECOND, |_| Ok(replies(&["one", ""])));
     api.will_receive(batch(&["a"]));
     let mut subscription = subscription(1);
-    subscription.reply = Some("events".parse::<QueueRef>().unwrap());
+    subscription.reply = Some("events".parse::<TargetRef>().unwrap());
     play(&api, &handler, subscription, SECOND * 5).await;
     assert_eq!(api.made(), [Made::Visibility("handle of a".into(), SECOND)]);
+}
+
+// Rule 5.14: to the dead-letter queue with its headers and the reason, then deleted.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_given_up_is_sent_to_the_dead_letter_queue_and_deleted() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Single, SECOND, |_| {
+        Ok(Outcome::DeadLetter("no such customer".into()))
+    });
+    api.will_receive(batch(&["a"]));
+    let mut subscription = subscription(1);
+    subscription.dead_letter = Some("dead".parse().unwrap());
+    play(&api, &handler, subscription, SECOND * 5).await;
+    assert_eq!(
+        api.made(),
+        [
+            Made::Send("body".into()),
+            Made::Delete("handle of a".into())
+        ]
+    );
 }
 
 // Rule 4.4.

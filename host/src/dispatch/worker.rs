@@ -1,20 +1,29 @@
 //! A worker: takes messages, calls the handler, settles what it answers.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::feed::Feed;
-use super::outcome::{Settlement, answers_for, is_last, judge, retry_delay, settlement};
+use super::outcome::{
+    Settlement, answers_for, dead_letter, hold_back, is_last, judge, retry_delay, settlement,
+};
 use crate::Shutdown;
 use crate::config::SqsSubscription;
-use crate::handler::{Answer, Call, Handler, HandlerKind, SqsMessage};
+use crate::handler::{Answer, Call, Failure, GroupId, Handler, HandlerKind, Reason, SqsMessage};
 use crate::limits::LAST_CALLS;
 use crate::observe::{Event, Observer};
-use crate::sqs::{Delivery, Publisher, QueueState, Settled, Settler, release_all};
+use crate::sqs::{Delivery, Pace, Publisher, QueueState, Settled, Settler, release_all};
+
+/// Whether a message is gone from its queue, once its settlement has ended.
+enum Gone {
+    Yes,
+    No,
+}
 
 /// What the workers of one subscription share.
 pub(super) struct Worker {
@@ -22,7 +31,12 @@ pub(super) struct Worker {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) feed: Arc<Feed>,
     pub(super) settler: Settler,
+    /// Where replies go.
     pub(super) publisher: Option<Arc<Publisher>>,
+    /// Where messages go that a handler gives up.
+    pub(super) dead_letter: Option<Arc<Publisher>>,
+    /// What the pump of a FIFO queue is told.
+    pub(super) pace: Option<Arc<Pace>>,
     pub(super) state: Arc<QueueState>,
     pub(super) observer: Observer,
     pub(super) shutdown: Shutdown,
@@ -45,18 +59,44 @@ impl Worker {
     }
 
     async fn work(&self, mut deliveries: Vec<Delivery>) {
+        let turn = self.feed.turn(&deliveries);
+        let mut left = HashSet::new();
         // Rule 4.4: what may be with another consumer by now is not handled here too.
-        deliveries.retain(|delivery| {
-            let over = delivery.lease.is_over();
-            if over {
-                self.observer
-                    .emit(delivery.message.id.as_ref(), Event::NotBegun);
-            }
-            !over
-        });
-        if deliveries.is_empty() {
-            return;
+        let mut behind: Vec<Delivery> = Vec::new();
+        deliveries = deliveries
+            .into_iter()
+            .filter_map(|delivery| {
+                let group = self.feed.group(&delivery);
+                if delivery.lease.is_over() {
+                    self.observer
+                        .emit(delivery.message.id.as_ref(), Event::NotBegun);
+                    left.extend(group.cloned());
+                    return None;
+                }
+                if group.is_some_and(|group| left.contains(group)) {
+                    behind.push(delivery);
+                    return None;
+                }
+                Some(delivery)
+            })
+            .collect();
+        if !deliveries.is_empty() {
+            left.extend(self.handle(deliveries).await);
         }
+        behind.extend(turn.finish(&left));
+        if !behind.is_empty() {
+            // Rule 5.12. A release that fails is no matter: the message comes back all the same.
+            let released = release_all(&self.settler, &behind);
+            tokio::select! {
+                _ = released => {}
+                () = self.shutdown.past_deadline() => {}
+            }
+        }
+    }
+
+    /// Calls the handler with messages, which are not none, and settles them. Answers the groups of
+    /// those that are left on the queue.
+    async fn handle(&self, mut deliveries: Vec<Delivery>) -> HashSet<GroupId> {
         let decided = tokio::select! {
             decided = self.call(&deliveries) => decided,
             () = self.shutdown.deadline.cancelled() => {
@@ -64,25 +104,31 @@ impl Worker {
                     self.observer
                         .emit(delivery.message.id.as_ref(), Event::Interrupted);
                 }
-                self.give_back(deliveries).await;
-                return;
+                return self.give_back(deliveries).await;
             }
         };
-        let done: Vec<_> = deliveries.iter().map(|_| AtomicBool::new(false)).collect();
-        let settling = join_all(deliveries.iter().zip(decided).zip(&done).map(
-            async |((delivery, decided), done)| {
-                self.settle(delivery, decided).await;
-                done.store(true, Relaxed);
-            },
-        ));
+        // None: not yet known. A message that is done is deleted for certain, or is left.
+        let done: Vec<_> = deliveries.iter().map(|_| OnceLock::new()).collect();
+        let settling = self.settle_all(&deliveries, decided, &done);
         tokio::select! {
-            _ = settling => return,
+            () = settling => {}
             // Settlements that are still tried when the deadline has passed get a last moment.
             () = self.shutdown.past_deadline() => {}
         }
+        let mut left = HashSet::new();
         let mut done = done.into_iter();
-        deliveries.retain(|_| !done.next().is_some_and(AtomicBool::into_inner));
-        self.give_back(deliveries).await;
+        deliveries.retain(
+            |delivery| match done.next().and_then(OnceLock::into_inner) {
+                Some(Gone::Yes) => false,
+                Some(Gone::No) => {
+                    left.extend(self.feed.group(delivery).cloned());
+                    false
+                }
+                None => true,
+            },
+        );
+        left.extend(self.give_back(deliveries).await);
+        left
     }
 
     /// Calls the handler and decides what becomes of each message.
@@ -96,24 +142,8 @@ impl Worker {
                 },
             );
         }
-        let call = Call {
-            queue: Arc::clone(&self.observer.source().queue),
-            timeout: self.subscription.timeout,
-            publish: None,
-        };
         let begun = Instant::now();
-        let answers = match (self.handler.kind(), deliveries) {
-            (HandlerKind::Single, [one]) => {
-                vec![self.handler.handle(call, Arc::clone(&one.message)).await]
-            }
-            (_, several) => {
-                let messages = several.iter().map(|d| Arc::clone(&d.message)).collect();
-                answers_for(
-                    several.len(),
-                    self.handler.handle_batch(call, messages).await,
-                )
-            }
-        };
+        let answers = self.answers(deliveries).await;
         let took = begun.elapsed();
         deliveries
             .iter()
@@ -122,8 +152,47 @@ impl Worker {
             .collect()
     }
 
+    /// What the handler says of each message. One whose body could not be decoded is not handed to
+    /// it, and if none is left there is no call (rules 3.5, 5.9).
+    async fn answers(&self, deliveries: &[Delivery]) -> Vec<Answer> {
+        let messages: Vec<_> = deliveries
+            .iter()
+            .map(|one| Arc::clone(&one.message))
+            .filter(|message| message.undecodable.is_none())
+            .collect();
+        let asked = messages.len();
+        let answered = match (self.handler.kind(), &messages[..]) {
+            (_, []) => Vec::new(),
+            (HandlerKind::Single, [one]) => {
+                let call = self.a_call(&messages);
+                vec![self.handler.handle(call, Arc::clone(one)).await]
+            }
+            _ => {
+                let call = self.a_call(&messages);
+                answers_for(asked, self.handler.handle_batch(call, messages).await)
+            }
+        };
+        let mut answered = answered.into_iter();
+        deliveries
+            .iter()
+            .filter_map(|one| match &one.message.undecodable {
+                Some(why) => Some(Err(Failure::new(Reason::Decode, why.clone()))),
+                None => answered.next(),
+            })
+            .collect()
+    }
+
+    fn a_call(&self, messages: &[Arc<SqsMessage>]) -> Call {
+        let publisher = self.publisher.as_ref();
+        Call {
+            queue: Arc::clone(&self.observer.source().queue),
+            timeout: self.subscription.timeout,
+            publish: publisher.map(|publisher| publisher.for_call(messages)),
+        }
+    }
+
     fn decide(&self, message: &SqsMessage, answer: Answer, took: Duration) -> Settlement {
-        let answer = judge(answer, self.publisher.is_some());
+        let answer = judge(answer, self.publisher.is_some(), self.dead_letter.is_some());
         let (count, max) = (message.receive_count, self.state.max_receive_count());
         let decided = settlement(
             &answer,
@@ -154,42 +223,131 @@ impl Worker {
         decided
     }
 
-    async fn settle(&self, delivery: &Delivery, decided: Settlement) -> Settled {
-        let message = &delivery.message;
-        match decided {
-            Settlement::Delete => self.settler.delete(delivery).await,
-            Settlement::PutBack(delay) => self.settler.put_back(delivery, delay).await,
-            Settlement::Reply(replies) => {
-                let sent = match &self.publisher {
-                    Some(publisher) => {
-                        let one = vec![(Arc::clone(message), replies)];
-                        publisher.send_all(one).await.iter().all(Result::is_ok)
-                    }
-                    // `judge` lets no reply through where there is no target.
-                    None => false,
-                };
-                if sent {
-                    self.observer.emit(message.id.as_ref(), Event::Replied);
-                    self.settler.delete(delivery).await
-                } else {
-                    // Rule 5.5: never deleted while its reply is not out.
-                    let delay = retry_delay(
-                        &self.subscription.retry,
-                        message.receive_count,
-                        rand::random(),
-                    );
-                    self.settler.put_back(delivery, delay).await
+    /// Carries out what was decided, and notes in `done` how each message ended.
+    async fn settle_all(
+        &self,
+        deliveries: &[Delivery],
+        mut decided: Vec<Settlement>,
+        done: &[OnceLock<Gone>],
+    ) {
+        let groups: Vec<_> = deliveries.iter().map(|one| self.feed.group(one)).collect();
+        self.hold_back(deliveries, &groups, &mut decided);
+        let mut decided = self.send(deliveries, decided).await;
+        // What could not be sent stays on the queue, and so does what is behind it.
+        self.hold_back(deliveries, &groups, &mut decided);
+        let settled = deliveries.iter().zip(decided).zip(done);
+        join_all(settled.map(async |((delivery, decided), done)| {
+            let gone = match decided {
+                Settlement::PutBack(delay) => {
+                    self.put_back(delivery, delay).await;
+                    Gone::No
                 }
-            }
+                _ => self.delete(delivery).await,
+            };
+            let _ = done.set(gone);
+        }))
+        .await;
+    }
+
+    fn hold_back(
+        &self,
+        deliveries: &[Delivery],
+        groups: &[Option<&GroupId>],
+        decided: &mut [Settlement],
+    ) {
+        for place in hold_back(groups, decided) {
+            let id = deliveries[place].message.id.as_ref();
+            self.observer.emit(id, Event::HeldBack);
         }
     }
 
+    /// Sends the replies of messages, and those that are given up to the dead-letter queue. What was
+    /// sent is to be deleted then, the rest put back (rules 5.5, 5.14).
+    async fn send(&self, deliveries: &[Delivery], mut decided: Vec<Settlement>) -> Vec<Settlement> {
+        let (mut replies, mut letters) = (Vec::new(), Vec::new());
+        let messages = deliveries.iter().map(|one| &one.message);
+        for (place, (message, decided)) in messages.zip(&mut decided).enumerate() {
+            match decided {
+                Settlement::Reply(of) => {
+                    replies.push((place, (Arc::clone(message), std::mem::take(of))));
+                }
+                Settlement::DeadLetter(reason) => {
+                    let letter = dead_letter(message, reason);
+                    letters.push((place, (Arc::clone(message), vec![letter])));
+                }
+                Settlement::Delete | Settlement::PutBack(_) => {}
+            }
+        }
+        for (publisher, sources, given_up) in [
+            (&self.publisher, replies, false),
+            (&self.dead_letter, letters, true),
+        ] {
+            let (places, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
+            let sent: Vec<bool> = match publisher {
+                _ if sources.is_empty() => continue,
+                Some(publisher) => {
+                    let results = publisher.send_all(sources).await;
+                    results.iter().map(Result::is_ok).collect()
+                }
+                // `judge` lets none through where there is no target.
+                None => vec![false; places.len()],
+            };
+            for (place, sent) in places.into_iter().zip(sent) {
+                let message = &deliveries[place].message;
+                decided[place] = if sent {
+                    let event = if given_up {
+                        Event::DeadLettered
+                    } else {
+                        Event::Replied
+                    };
+                    self.observer.emit(message.id.as_ref(), event);
+                    Settlement::Delete
+                } else {
+                    let (count, random) = (message.receive_count, rand::random());
+                    let delay = retry_delay(&self.subscription.retry, count, random);
+                    Settlement::PutBack(delay)
+                };
+            }
+        }
+        decided
+    }
+
+    async fn delete(&self, delivery: &Delivery) -> Gone {
+        let settled = self.settler.delete(delivery).await;
+        if settled == Settled::Failed {
+            return Gone::No;
+        }
+        if let (Some(pace), Some(group)) = (&self.pace, self.feed.group(delivery)) {
+            pace.over(group);
+        }
+        Gone::Yes
+    }
+
+    async fn put_back(&self, delivery: &Delivery, delay: Duration) {
+        let max = self.state.max_receive_count();
+        if let (Some(pace), Some(group), Some(_)) = (&self.pace, self.feed.group(delivery), max) {
+            if is_last(delivery.message.receive_count, max) {
+                // SQS moves it to the dead-letter queue.
+                pace.over(group);
+            } else {
+                pace.retried(group.clone(), delay, self.state.visibility());
+                pace.closed().await;
+            }
+        }
+        self.settler.put_back(delivery, delay).await;
+    }
+
     /// Releases what the drain deadline found unfinished.
-    async fn give_back(&self, deliveries: Vec<Delivery>) {
+    async fn give_back(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
+        if deliveries.is_empty() {
+            return HashSet::new();
+        }
         self.left.fetch_add(deliveries.len(), Relaxed);
         let released = release_all(&self.settler, &deliveries);
         // Not released in time, they come back when their visibility lapses.
         let _ = tokio::time::timeout(LAST_CALLS, released).await;
+        let groups = deliveries.iter().filter_map(|one| self.feed.group(one));
+        groups.cloned().collect()
     }
 }
 

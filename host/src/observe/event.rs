@@ -123,6 +123,26 @@ pub enum Event<'a> {
     },
     /// Every reply of a message was sent.
     Replied,
+    /// A message was sent to the dead-letter queue because its handler gave it up.
+    DeadLettered,
+    /// A message's outcome counts as a retry: one before it in its group stays on the queue.
+    HeldBack,
+    /// The queue's redrive policy was written.
+    RedriveWritten {
+        /// What was there.
+        old: Option<&'a str>,
+        /// What is there now.
+        new: &'a str,
+    },
+    /// The queue is subscribed to a topic.
+    SubscribedTo {
+        /// The topic's ARN.
+        topic: &'a str,
+        /// Whether the queue's access policy was written for it.
+        policy_written: bool,
+        /// Whether the queue's owner has to confirm it first.
+        pending: bool,
+    },
     /// A message was deleted.
     Deleted,
     /// A message's visibility was changed: it comes back after `delay`.
@@ -259,6 +279,7 @@ impl Observer {
             Event::Published { .. } => add(Count::Published, 1),
             Event::PublishFailed { .. } => add(Count::PublishFailed, 1),
             Event::Replied => add(Count::Replied, 1),
+            Event::DeadLettered => add(Count::DeadLettered, 1),
             Event::Deleted => add(Count::Deleted, 1),
             Event::Released { messages } => add(Count::Released, *messages),
             Event::Interrupted => add(Count::Interrupted, 1),
@@ -278,6 +299,9 @@ impl Observer {
             | Event::RetryNotSent
             | Event::Handling { .. }
             | Event::GivenUp { .. }
+            | Event::HeldBack
+            | Event::RedriveWritten { .. }
+            | Event::SubscribedTo { .. }
             | Event::NotBegun
             | Event::PutBack { .. }
             | Event::DelayShortened { .. }
@@ -421,6 +445,33 @@ impl Observer {
                 )
             }
             Event::Replied => line!(debug, id, "replied"),
+            Event::DeadLettered => line!(info, id, "given up: sent to the dead-letter queue"),
+            Event::HeldBack => line!(
+                debug,
+                id,
+                "put back too: a message before it in its group stays on the queue"
+            ),
+            Event::RedriveWritten { old, new } => line!(
+                info,
+                old = old.unwrap_or("none"),
+                new,
+                "redrive policy written"
+            ),
+            Event::SubscribedTo {
+                topic,
+                policy_written,
+                pending: false,
+            } => line!(info, topic, policy_written, "subscribed"),
+            Event::SubscribedTo {
+                topic,
+                policy_written,
+                pending: true,
+            } => line!(
+                warn,
+                topic,
+                policy_written,
+                "subscribed, but nothing comes until the queue's owner confirms it"
+            ),
             Event::Deleted => line!(debug, id, "deleted"),
             Event::PutBack { delay } => line!(debug, id, ?delay, "put back"),
             Event::DelayShortened { asked, given } => line!(

@@ -31,6 +31,8 @@ pub enum Count {
     Published,
     /// Messages that handlers could not publish.
     PublishFailed,
+    /// Messages sent to the dead-letter queue because their handler gave them up.
+    DeadLettered,
     /// Messages deleted.
     Deleted,
     /// Messages released without a handling.

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::redrive::RedrivePolicy;
 use crate::error::CallError;
 use crate::handler::{Header, MessageId, ReceiptHandle, SqsMessage};
 
@@ -90,8 +91,8 @@ pub struct Outgoing {
 pub struct QueueAttributes {
     /// The queue's own visibility timeout.
     pub visibility: Option<Duration>,
-    /// How many receives its redrive policy allows a message, where it has one.
-    pub max_receive_count: Option<u32>,
+    /// Its redrive policy, where it has one.
+    pub redrive: Option<RedrivePolicy>,
     /// About how many messages it holds, visible, in flight and delayed.
     pub backlog: u64,
     /// Its ARN, which says partition, region and account.

@@ -19,6 +19,7 @@ use super::api::{Called, Outgoing, QueueAttributes, QueueUrl, Receive, Received,
 use super::classify::call_error;
 use super::entries::{by_entry, by_position, entry_error};
 use super::message::{attribute, received};
+use super::redrive::RedrivePolicy;
 use crate::error::CallError;
 use crate::handler::{MessageId, ReceiptHandle};
 use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, RECEIVE_GRACE};
@@ -303,9 +304,9 @@ impl SqsApi for AwsSqs {
             let number = |name| text(name).and_then(|text| text.parse::<u64>().ok());
             Ok(QueueAttributes {
                 visibility: number(QueueAttributeName::VisibilityTimeout).map(Duration::from_secs),
-                max_receive_count: attributes
+                redrive: attributes
                     .get(&QueueAttributeName::RedrivePolicy)
-                    .and_then(|policy| max_receive_count(policy)),
+                    .and_then(|policy| RedrivePolicy::parse(policy)),
                 backlog: BACKLOG.into_iter().filter_map(number).sum(),
                 arn: text(QueueAttributeName::QueueArn),
                 // A queue without a policy may say so with an empty one.
@@ -347,17 +348,6 @@ const BACKLOG: [QueueAttributeName; 3] = [
     QueueAttributeName::ApproximateNumberOfMessagesDelayed,
 ];
 
-/// `maxReceiveCount` of a redrive policy: AWS sends a number, or text where the policy was written
-/// so.
-fn max_receive_count(policy: &str) -> Option<u32> {
-    let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
-    let count = policy.get("maxReceiveCount")?;
-    match count {
-        serde_json::Value::String(text) => text.parse().ok(),
-        number => number.as_u64().and_then(|n| n.try_into().ok()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -368,16 +358,5 @@ mod tests {
         for (ms, want) in [(0, 0), (1, 1), (1000, 1), (1200, 2), (43_200_000, 43_200)] {
             assert_eq!(seconds(Duration::from_millis(ms)), want, "{ms} ms");
         }
-    }
-
-    #[test]
-    fn a_max_receive_count_is_read_as_number_and_as_text() {
-        for policy in [
-            r#"{"deadLetterTargetArn":"a","maxReceiveCount":3}"#,
-            r#"{"deadLetterTargetArn":"a","maxReceiveCount":"3"}"#,
-        ] {
-            assert_eq!(max_receive_count(policy), Some(3));
-        }
-        assert_eq!(max_receive_count("no json"), None);
     }
 }

@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aws_config::environment::{
     EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider,
 };
+use aws_config::identity::IdentityCache;
 use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::meta::region::RegionProviderChain;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
 use aws_config::provider_config::ProviderConfig;
+use aws_config::sts::AssumeRoleProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::{Builder as HttpBuilder, tls};
 
 use super::api::QueueUrl;
@@ -33,6 +36,8 @@ pub struct Connection {
     clients: ByRegion<AwsSqs>,
     sns_clients: ByRegion<AwsSns>,
     finished: Mutex<HashMap<QueueUrl, Finished>>,
+    /// The connections of roles that were assumed; none where there are no roles.
+    roles: Option<tokio::sync::Mutex<HashMap<String, Arc<Connection>>>>,
 }
 
 /// Clients by the region that was asked for; the connection's own is under none.
@@ -104,7 +109,10 @@ impl Connection {
             .credentials_provider(local_credentials())
             .load()
             .await;
-        Self::of(config)
+        Self {
+            roles: None,
+            ..Self::of(config)
+        }
     }
 
     fn of(config: SdkConfig) -> Self {
@@ -115,7 +123,37 @@ impl Connection {
             clients: Mutex::default(),
             sns_clients: Mutex::default(),
             finished: Mutex::default(),
+            roles: Some(Default::default()),
         }
+    }
+
+    /// The connection that calls as `role` (an ARN) go by; without one, or where there are no roles
+    /// as in local mode, this one. STS is asked with the first call, and again before the role's
+    /// credentials expire.
+    pub async fn as_role(self: &Arc<Self>, role: Option<&str>) -> Arc<Self> {
+        let (Some(role), Some(roles)) = (role, &self.roles) else {
+            return Arc::clone(self);
+        };
+        let mut roles = roles.lock().await;
+        if let Some(connection) = roles.get(role) {
+            return Arc::clone(connection);
+        }
+        let assumed = AssumeRoleProvider::builder(role)
+            .session_name("queuelet")
+            .configure(&self.config)
+            .build()
+            .await;
+        let config = self.config.to_builder();
+        let config = config
+            .credentials_provider(SharedCredentialsProvider::new(assumed))
+            .identity_cache(IdentityCache::lazy().build());
+        let connection = Arc::new(Self {
+            sqs_endpoint: self.sqs_endpoint.clone(),
+            sns_endpoint: self.sns_endpoint.clone(),
+            ..Self::of(config.build())
+        });
+        roles.insert(role.to_owned(), Arc::clone(&connection));
+        connection
     }
 
     /// The region that a queue named without one is looked for in.

@@ -11,9 +11,9 @@ use super::payload::decode;
 use crate::handler::{Header, HeaderValue, SqsMessage};
 
 /// The header that carries a message's group.
-pub(super) const PARTITION_KEY: &str = "partition-key";
+pub const PARTITION_KEY: &str = "partition-key";
 /// The header that carries a message's receive count.
-pub(super) const RECEIVE_COUNT: &str = "sqs-receive-count";
+pub const RECEIVE_COUNT: &str = "sqs-receive-count";
 
 /// The host's message of one of the SDK's. Nothing is copied but the names of attributes.
 pub(super) fn received(message: Message) -> Received {

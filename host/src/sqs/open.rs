@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::api::{QueueAttributes, QueueUrl, SqsApi};
+use super::redrive::write_redrive;
 use crate::config::{Class, Problem, QueueName, QueueRef, SqsSubscription};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::observe::{Event, Observer};
@@ -55,7 +56,8 @@ impl QueueState {
 
     /// Takes what was read again. A visibility of 0 is not taken: it would end every lease.
     pub fn take(&self, attributes: &QueueAttributes, observer: &Observer) {
-        self.set_max_receive_count(attributes.max_receive_count);
+        let redrive = attributes.redrive.as_ref();
+        self.set_max_receive_count(redrive.map(|policy| policy.max_receive_count));
         let old = self.visibility();
         match attributes.visibility {
             Some(new) if new != old && !new.is_zero() => {
@@ -72,8 +74,10 @@ impl QueueState {
 pub struct OpenQueue {
     /// Its URL.
     pub url: QueueUrl,
-    /// Its ARN, where it could be read.
+    /// Its ARN, where SQS said it.
     pub arn: Option<String>,
+    /// The ARN of the dead-letter queue that its redrive policy names.
+    pub dead_letter: Option<String>,
     /// What is known of it.
     pub state: Arc<QueueState>,
 }
@@ -87,8 +91,9 @@ pub enum Opening {
     NotYet(SqsError),
 }
 
-/// Resolves and reads the queue of a subscription. `create` makes a queue that is missing;
-/// `endpoint` stands in for the host and port of a URL that SQS returns (rule 1.1).
+/// Resolves and reads the queue of a subscription, and writes the redrive policy that the mount
+/// declares. `create` makes a queue that is missing; `endpoint` stands in for the host and port of a
+/// URL that SQS returns (rule 1.1).
 ///
 /// # Errors
 /// [`Opening`] says whether trying again can help.
@@ -97,6 +102,7 @@ pub async fn open(
     subscription: &SqsSubscription,
     create: bool,
     endpoint: Option<&str>,
+    observer: &Observer,
 ) -> Result<OpenQueue, Opening> {
     let url = resolve(api, &subscription.queue, create, endpoint)
         .await
@@ -114,10 +120,16 @@ pub async fn open(
         (None, Some(own)) if !own.is_zero() => own,
         (None, own) => return Err(Opening::Refused(no_visibility(subscription, own).into())),
     };
+    let read = (&url, &attributes);
+    let redrive = write_redrive(api, subscription, read, create, endpoint, observer)
+        .await
+        .map_err(Opening::NotYet)?;
+    let max_receive_count = redrive.as_ref().map(|policy| policy.max_receive_count);
     Ok(OpenQueue {
         url,
         arn: attributes.arn,
-        state: Arc::new(QueueState::new(visibility, attributes.max_receive_count)),
+        dead_letter: redrive.map(|policy| policy.dead_letter),
+        state: Arc::new(QueueState::new(visibility, max_receive_count)),
     })
 }
 

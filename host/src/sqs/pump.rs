@@ -16,7 +16,9 @@ use tokio::time::Instant;
 
 use super::api::{QueueUrl, Receive, Received, SqsApi};
 use super::lease::{Lease, LeaseKeeper};
+use super::notification::unwrap_sns;
 use super::open::{QueueState, resolve};
+use super::pace::Pace;
 use super::reread::read_once;
 use super::settle::Settler;
 use super::trouble::{Attempt, Trouble, is_answer, pause_after};
@@ -26,7 +28,8 @@ use crate::config::QueueRef;
 use crate::error::{CallError, ErrorClass};
 use crate::handler::SqsMessage;
 use crate::limits::{
-    CREATED_PAUSE, EMPTY_PAUSE, EMPTY_PAUSE_MAX, FINISHED_TOGETHER, RECEIVE_GRACE, SHORT_WAIT,
+    CREATED_PAUSE, EMPTY_PAUSE, EMPTY_PAUSE_MAX, FINISHED_TOGETHER, HELD_WAIT, RECEIVE_GRACE,
+    SHORT_WAIT,
 };
 use crate::observe::{Event, Observer};
 
@@ -98,8 +101,6 @@ pub struct Pump {
     pub api: Arc<dyn SqsApi>,
     /// From where.
     pub queue: QueueUrl,
-    /// Whether it is a FIFO queue: then a receive that had no answer is repeated as the same one.
-    pub fifo: bool,
     /// The queue to create where it is missing, by how it was named; none where it is not to be
     /// created (rule 1.8).
     pub create: Option<QueueRef>,
@@ -117,6 +118,11 @@ pub struct Pump {
     pub settler: Settler,
     /// How many messages a receive may ask for.
     pub slots: Slots,
+    /// What the handlers of a FIFO queue ask of its receives; none for a standard queue. With it, a
+    /// receive that had no answer is repeated as the same one.
+    pub pace: Option<Arc<Pace>>,
+    /// Whether a notification of SNS is taken out of its envelope.
+    pub unwrap_sns: bool,
     /// Where events go.
     pub observer: Observer,
 }
@@ -158,13 +164,22 @@ impl Pump {
                 () = stop.cancelled() => return,
                 taken = self.slots.take(self.receive) => taken,
             };
+            let (max, open) = match &self.pace {
+                Some(pace) => pace.ask(max),
+                None => (max, None),
+            };
+            let wait = if open.is_some() {
+                self.wait_of_several()
+            } else {
+                self.wait
+            };
             let begun = Instant::now();
             let receive = Receive {
                 queue: self.queue.clone(),
                 max,
-                wait: self.wait,
+                wait,
                 visibility: self.visibility,
-                attempt: self.fifo.then(|| attempt.id(begun)),
+                attempt: self.pace.is_some().then(|| attempt.id(begun)),
             };
             let received = tokio::select! {
                 biased;
@@ -174,6 +189,7 @@ impl Pump {
                 // that is still open takes it, and it is released for good.
                 () = shutdown.over() => return,
             };
+            drop(open);
             reap(deleting);
             let took = begun.elapsed();
             let pause = match received {
@@ -194,7 +210,7 @@ impl Pump {
                     }
                     // A long poll that is not long would be repeated at once, for ever: of a
                     // server that is stopping, or of messages that cannot be used.
-                    let short = self.wait < SHORT_WAIT || took < self.wait / 2;
+                    let short = wait < SHORT_WAIT || took < wait / 2;
                     (short && !useful).then(|| empty.next_random())
                 }
                 Err(error) => {
@@ -233,6 +249,16 @@ impl Pump {
             })
     }
 
+    /// How long a receive of several messages of a FIFO queue may wait. Who puts a message back
+    /// waits for it (see [`Pace`]), so not for long while there is one that could fail.
+    fn wait_of_several(&self) -> Duration {
+        if self.leases.held() > 0 && self.state.max_receive_count().is_some() {
+            self.wait.min(HELD_WAIT)
+        } else {
+            self.wait
+        }
+    }
+
     /// Starts the lease of each message. One without a receipt handle is skipped (rule 2.5), one
     /// that is here already has its lease renewed (rule 5.13), and one that was finished is deleted
     /// (rule 5.11): none of them is handed on.
@@ -262,6 +288,11 @@ impl Pump {
             let Some(lease) = self.leases.hold(handle, id.clone(), visibility) else {
                 self.observer.emit(id.as_ref(), Event::HeldAlready);
                 continue;
+            };
+            let message = if self.unwrap_sns {
+                unwrap_sns(message)
+            } else {
+                message
             };
             let mut delivery = Delivery::new(message, lease);
             if finished {

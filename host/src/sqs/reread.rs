@@ -57,7 +57,10 @@ mod tests {
             let api = Scripted::new();
             api.has_attributes(QueueAttributes {
                 visibility: Some(Duration::from_secs(60)),
-                max_receive_count: Some(3),
+                redrive: Some(crate::sqs::RedrivePolicy {
+                    dead_letter: "arn:aws:sqs:eu-west-1:123456789012:dead".into(),
+                    max_receive_count: 3,
+                }),
                 ..QueueAttributes::default()
             });
             let state = Arc::new(QueueState::new(Duration::from_secs(30), None));

@@ -241,7 +241,7 @@ async fn missing_attributes_and_unknown_ones_are_taken_as_they_are() {
     let (result, _) = call(answer, async |api, queue| api.queue_attributes(queue).await).await;
     let attributes = result.unwrap();
     assert_eq!(attributes.visibility, None);
-    assert_eq!(attributes.max_receive_count, None);
+    assert_eq!(attributes.redrive, None);
 }
 
 // Rules 5.7 and 5.10.

@@ -59,22 +59,122 @@ fn a_name_that_was_changed_is_noted_once() {
 }
 
 #[test]
-fn what_this_version_cannot_read_or_reply_to_is_refused() {
-    for (text, what) in [
-        ("queue = 'orders.fifo'", "FIFO"),
-        ("queue = 'orders'\nreply = 'answers.fifo'", "FIFO"),
-        (
-            "queue = 'orders'\nreply = 'arn:aws:sns:eu-west-1:123456789012:answers'",
-            "this version sends to queues alone",
+fn a_topic_cannot_be_read() {
+    let text = "queue = 'arn:aws:sns:eu-west-1:123456789012:answers'";
+    let problem = only(refused(single(text)));
+    assert!(problem.starts_with("InvalidQueue"), "{problem}");
+    assert!(problem.contains("not of a queue"), "{problem}");
+}
+
+// SPEC 1.10, 6.6, 6.7
+#[test]
+fn replies_go_to_a_queue_or_a_topic_and_lists_are_arrays_or_commas() {
+    let host = HostConfig::default();
+    let subscription = served(
+        &host,
+        single(
+            "queue = 'orders.fifo'\nreply = 'sns:answers.fifo'\nreply_group = 'all'\n\
+             destinations = ['audit', 'sns:alarms']\nsubscribe = ['incoming']\n",
         ),
+    );
+    let topic = Some("sns:answers.fifo".parse().unwrap());
+    assert_eq!(subscription.reply, topic);
+    assert_eq!(subscription.reply_group.as_deref(), Some("all"));
+    let listed = ["audit", "sns:alarms"].map(|target| target.parse().unwrap());
+    assert_eq!(subscription.destinations, listed);
+    assert_eq!(subscription.subscribe, ["sns:incoming".parse().unwrap()]);
+
+    let mut plugin = described(
+        HandlerKind::Single,
+        &[("queue", "orders"), ("destinations", "audit, sns:alarms")],
+    );
+    assert_eq!(served(&host, plugin.clone()).destinations, listed);
+    // The operator takes away what the descriptor asks for.
+    plugin.mount_file = single("destinations = []").mount_file;
+    assert_eq!(served(&host, plugin).destinations, []);
+
+    for (line, what) in [
+        ("destinations = ['a', 3, ['b']]", "an array"),
+        ("destinations = ['a', '']", "empty"),
         (
-            "queue = 'arn:aws:sns:eu-west-1:123456789012:answers'",
-            "not of a queue",
+            "subscribe = ['arn:aws:sqs:eu-west-1:123456789012:q']",
+            "sqs",
         ),
+        ("reply = ['a']", "one value"),
+        ("reply_group = 'a b'", "' '"),
     ] {
-        let problem = only(refused(single(text)));
+        let problem = only(refused(single(&format!("queue = 'orders'\n{line}"))));
+        assert!(problem.contains(what), "{line}: {problem}");
+    }
+}
+
+// SPEC 1.9
+#[test]
+fn half_a_redrive_policy_is_refused_with_the_half_that_is_missing() {
+    for (line, missing) in [
+        ("max_attempts = 5", "`dead_letter` is missing"),
+        ("dead_letter = 'orders-dead'", "`max_attempts` is missing"),
+    ] {
+        let problem = only(refused(single(&format!("queue = 'orders'\n{line}"))));
+        assert!(problem.starts_with("IncompleteRedrive"), "{problem}");
+        assert!(problem.contains(missing), "{problem}");
+    }
+    // The one half may come from the plugin and the other from the operator.
+    let mut plugin = described(
+        HandlerKind::Single,
+        &[("queue", "orders"), ("max_attempts", "5")],
+    );
+    plugin.mount_file = single("dead_letter = 'orders-dead'").mount_file;
+    let subscription = served(&HostConfig::default(), plugin);
+    assert_eq!(subscription.max_attempts.map(|n| n.get()), Some(5));
+    assert_eq!(
+        subscription.dead_letter,
+        Some("orders-dead".parse().unwrap())
+    );
+}
+
+// SPEC 1.9
+#[test]
+fn a_dead_letter_queue_is_of_the_sources_type_region_and_account() {
+    let other_region = ARN.replace("eu-west-1", "us-east-1");
+    let other_account = ARN
+        .replace("123456789012", "210987654321")
+        .replace("orders", "dead");
+    for (queue, dead, what) in [
+        ("orders", "dead.fifo", "FIFO queue"),
+        ("orders.fifo", "dead", "standard queue"),
+        ("orders", "orders", "the queue that is read"),
+        (ARN, &format!("{other_region}-dead"), "region"),
+        (URL, &other_account, "account"),
+    ] {
+        let text = format!("queue = '{queue}'\nmax_attempts = 5\ndead_letter = '{dead}'");
+        let problem = only(refused(single(&text)));
         assert!(problem.starts_with("InvalidQueue"), "{problem}");
-        assert!(problem.contains(what), "{problem}");
+        assert!(problem.contains(what), "{text}: {problem}");
+    }
+    for attempts in ["0", "1001"] {
+        let text = format!("queue = 'orders'\nmax_attempts = {attempts}\ndead_letter = 'dead'");
+        let problem = only(refused(single(&text)));
+        assert!(problem.contains("1 to 1000"), "{problem}");
+    }
+}
+
+// SPEC 1.12
+#[test]
+fn a_role_is_an_arn_of_iam_and_settle_is_one_of_two_words() {
+    let role = "arn:aws:iam::123456789012:role/workers/orders";
+    let text = format!("queue = 'orders'\nrole_arn = '{role}'\nsettle = 'batched'");
+    let subscription = served(&HostConfig::default(), single(&text));
+    assert_eq!(subscription.role_arn.as_deref(), Some(role));
+    assert_eq!(subscription.settle, SettleMode::Batched);
+    for (line, what) in [
+        ("role_arn = 'orders'", "not the ARN of a role"),
+        ("role_arn = 'arn:aws:iam::1234:role/a'", "12 digits"),
+        ("role_arn = 'arn:aws:iam::123456789012:user/a'", "no role"),
+        ("settle = 'often'", "each or batched"),
+    ] {
+        let problem = only(refused(single(&format!("queue = 'orders'\n{line}"))));
+        assert!(problem.contains(what), "{line}: {problem}");
     }
 }
 

@@ -255,7 +255,10 @@ async fn a_redrive_policy_that_comes_later_decides_what_a_drop_is() {
     let later = async {
         tokio::time::sleep(SECOND).await;
         api.has_attributes(QueueAttributes {
-            max_receive_count: Some(1),
+            redrive: Some(crate::sqs::RedrivePolicy {
+                dead_letter: "arn:aws:sqs:eu-west-1:123456789012:dead".into(),
+                max_receive_count: 1,
+            }),
             ..QueueAttributes::default()
         });
         tokio::time::sleep(SECOND * 600).await;

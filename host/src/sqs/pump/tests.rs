@@ -21,7 +21,6 @@ fn rig(wait: Duration, slots: Slots) -> Rig {
     let pump = Pump {
         api: api.clone(),
         queue: queue.clone(),
-        fifo: false,
         create: None,
         wait,
         receive: 10,
@@ -30,6 +29,8 @@ fn rig(wait: Duration, slots: Slots) -> Rig {
         leases: LeaseKeeper::new(api.clone(), queue.clone(), observer.clone()),
         settler: Settler::new(api.clone(), queue, observer.clone(), Finished::new()),
         slots,
+        pace: None,
+        unwrap_sns: false,
         observer,
     };
     Rig {
@@ -215,7 +216,7 @@ async fn a_lease_starts_before_any_handler_is_free() {
 #[tokio::test(start_paused = true)]
 async fn a_fifo_receive_without_an_answer_is_repeated_under_its_attempt_id() {
     let mut rig = rig(SECOND, Slots::Prefetch);
-    rig.pump.fifo = true;
+    rig.pump.pace = Some(Arc::default());
     rig.api.will_answer_a_receive(Say::Hang);
     rig.api.will_fail_to_receive(ErrorClass::Network);
     rig.api.will_receive(vec![message("a")]);
@@ -276,7 +277,10 @@ async fn a_queue_that_vanishes_is_created_again_and_its_attributes_are_read() {
     rig.api.will_receive(vec![message("a")]);
     rig.api.has_attributes(QueueAttributes {
         visibility: Some(SECOND * 45),
-        max_receive_count: Some(4),
+        redrive: Some(crate::sqs::RedrivePolicy {
+            dead_letter: "arn:aws:sqs:eu-west-1:123456789012:dead".into(),
+            max_receive_count: 4,
+        }),
         ..QueueAttributes::default()
     });
     rig.beside(async |rig, channel| {

@@ -1,0 +1,296 @@
+//! Trying what a mount needs, without receiving a message or sending one (`queuelet check --online`).
+//!
+//! SQS looks at who asks before it looks at what is asked. So a call that it must refuse for its
+//! content (a handle that is none, more messages than a receive can bring) tells whether the like of
+//! it would be allowed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::api::{Outgoing, QueueUrl, Receive, SqsApi};
+use super::client::AwsSqs;
+use super::connection::Connection;
+use super::open::resolve;
+use super::sns::{AwsSns, SnsApi, TopicArn, TopicHome, topic_arn};
+use crate::config::{QueueRef, SqsSubscription, TargetRef, TopicRef};
+use crate::error::{CallError, ErrorClass, SqsError};
+use crate::handler::ReceiptHandle;
+use crate::limits::{MAX_BATCH, MAX_DELAY};
+
+/// What became of one try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", content = "why", rename_all = "lowercase")]
+pub enum Verdict {
+    /// It works, or would.
+    Allowed,
+    /// The permission is missing.
+    Denied(String),
+    /// It fails for another reason.
+    Failed(String),
+    /// It can be tried only by doing it.
+    Untried(String),
+}
+
+/// One action on one queue or topic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Probe {
+    /// The queue or topic.
+    pub resource: String,
+    /// The action, as a policy of IAM names it.
+    pub action: &'static str,
+    /// What became of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+impl Probe {
+    /// A call that has to work.
+    pub fn of<T>(resource: &str, action: &'static str, tried: &Result<T, CallError>) -> Self {
+        let verdict = match tried {
+            Ok(_) => Verdict::Allowed,
+            Err(error) if error.class == ErrorClass::Denied => Verdict::Denied(error.to_string()),
+            Err(error) => Verdict::Failed(error.to_string()),
+        };
+        Self {
+            resource: resource.to_owned(),
+            action,
+            verdict,
+        }
+    }
+
+    /// An action that failed.
+    fn failed(resource: &str, action: &'static str, error: &SqsError) -> Self {
+        let tried: Result<(), _> = Err(error.call().cloned().unwrap_or(CallError {
+            operation: "connect",
+            class: ErrorClass::Refused,
+            code: None,
+            message: error.to_string(),
+        }));
+        Self::of(resource, action, &tried)
+    }
+
+    /// An action that is not tried.
+    pub fn untried(resource: &str, action: &'static str, why: &str) -> Self {
+        Self {
+            resource: resource.to_owned(),
+            action,
+            verdict: Verdict::Untried(why.to_owned()),
+        }
+    }
+
+    /// A call that SQS must refuse for its content, once it has let it through.
+    fn of_refused(resource: &str, action: &'static str, tried: &Result<(), CallError>) -> Self {
+        match tried {
+            Err(error) if matches!(error.class, ErrorClass::Refused | ErrorClass::LostHandle) => {
+                Self::of(resource, action, &Ok(()))
+            }
+            other => Self::of(resource, action, other),
+        }
+    }
+
+    /// Whether something has to be mended.
+    pub fn is_wrong(&self) -> bool {
+        matches!(self.verdict, Verdict::Denied(_) | Verdict::Failed(_))
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allowed => f.write_str("allowed"),
+            Self::Denied(why) => write!(f, "DENIED: {why}"),
+            Self::Failed(why) => write!(f, "FAILED: {why}"),
+            Self::Untried(why) => write!(f, "not tried: {why}"),
+        }
+    }
+}
+
+/// Tries everything that a mount needs of SQS and SNS, as far as that changes nothing.
+///
+/// `connection` is the one of the mount's role.
+pub async fn probe(connection: &Connection, subscription: &SqsSubscription) -> Vec<Probe> {
+    let mut probes = Vec::new();
+    let region = subscription.region.as_deref();
+    let mut home = None;
+    if let Some((api, url)) = find(connection, &subscription.queue, region, &mut probes).await {
+        let name = subscription.queue.to_string();
+        let read = api.queue_attributes(&url).await;
+        probes.push(Probe::of(&name, "sqs:GetQueueAttributes", &read));
+        probes.extend(probe_source(&*api, &url, &name).await);
+        let attributes = read.unwrap_or_default();
+        home = attributes.arn.as_deref().and_then(TopicHome::of_queue);
+        if let (Some(max), Some(dead)) = (subscription.max_attempts, &subscription.dead_letter) {
+            let there = attributes.redrive.map_or("none".to_owned(), |policy| {
+                format!("{} after {}", policy.dead_letter, policy.max_receive_count)
+            });
+            let why = format!(
+                "the redrive policy is {there}, and {dead} after {max} is written when `run` opens \
+                 the queue and finds another"
+            );
+            probes.push(Probe::untried(&name, "sqs:SetQueueAttributes", &why));
+        }
+    }
+    let dead_letter = subscription.dead_letter.clone().map(TargetRef::Queue);
+    let targets = subscription.reply.iter().chain(&subscription.destinations);
+    for target in targets.chain(&dead_letter) {
+        match target {
+            TargetRef::Queue(queue) => {
+                if let Some((api, url)) = find(connection, queue, region, &mut probes).await {
+                    probes.extend(probe_queue_target(&*api, &url, &queue.to_string()).await);
+                }
+            }
+            TargetRef::Topic(topic) => {
+                if let Some((api, arn)) = find_topic(connection, topic, &home, &mut probes) {
+                    probes.extend(probe_topic_target(&*api, &arn).await);
+                }
+            }
+        }
+    }
+    for topic in &subscription.subscribe {
+        if let Some((api, arn)) = find_topic(connection, topic, &home, &mut probes) {
+            let read = api.topic_attributes(&arn).await;
+            probes.push(Probe::of(arn.as_str(), "sns:GetTopicAttributes", &read));
+            let why = "the queue is subscribed when `run` opens it";
+            probes.push(Probe::untried(arn.as_str(), "sns:Subscribe", why));
+        }
+    }
+    probes
+}
+
+/// A queue's client and URL; what went wrong becomes a probe.
+async fn find(
+    connection: &Connection,
+    queue: &QueueRef,
+    region: Option<&str>,
+    probes: &mut Vec<Probe>,
+) -> Option<(Arc<AwsSqs>, QueueUrl)> {
+    const ACTION: &str = "sqs:GetQueueUrl";
+    let name = queue.to_string();
+    let api = match connection.client(queue.region().or(region)) {
+        Ok(api) => api,
+        Err(error) => {
+            probes.push(Probe::failed(&name, ACTION, &error));
+            return None;
+        }
+    };
+    match resolve(&*api, queue, false, connection.endpoint().as_deref()).await {
+        Ok(url) => {
+            if !matches!(queue, QueueRef::Url { .. }) {
+                probes.push(Probe::of(&name, ACTION, &Ok(())));
+            }
+            Some((api, url))
+        }
+        Err(error) => {
+            probes.push(Probe::failed(&name, ACTION, &error));
+            None
+        }
+    }
+}
+
+/// A topic's client and ARN; what went wrong becomes a probe.
+fn find_topic(
+    connection: &Connection,
+    topic: &TopicRef,
+    home: &Option<TopicHome>,
+    probes: &mut Vec<Probe>,
+) -> Option<(Arc<AwsSns>, TopicArn)> {
+    const ACTION: &str = "sns:GetTopicAttributes";
+    let name = topic.to_string();
+    let arn = match topic_arn(topic, home.as_ref()) {
+        Ok(arn) => arn,
+        Err(error) => {
+            probes.push(Probe::of(&name, ACTION, &Err::<(), _>(error)));
+            return None;
+        }
+    };
+    let region = arn.as_str().split(':').nth(3);
+    match connection.sns(region) {
+        Ok(api) => Some((api, arn)),
+        Err(error) => {
+            probes.push(Probe::failed(&name, ACTION, &error));
+            None
+        }
+    }
+}
+
+/// Tries what a source queue is used for. `name` is what the probes call it.
+async fn probe_source(api: &dyn SqsApi, queue: &QueueUrl, name: &str) -> Vec<Probe> {
+    let none = ReceiptHandle::from("queuelet-check-is-no-receipt-handle");
+    let receive = Receive {
+        queue: queue.clone(),
+        // One more than SQS gives. Should a server give them all the same, they are free at once.
+        max: MAX_BATCH + 1,
+        visibility: Some(Duration::ZERO),
+        wait: Duration::ZERO,
+        attempt: None,
+    };
+    let received = api.receive(receive).await.map(drop);
+    let deleted = api.delete(queue, &none).await;
+    let changed = api.change_visibility(queue, &none, Duration::ZERO).await;
+    [
+        ("sqs:ReceiveMessage", received),
+        ("sqs:DeleteMessage", deleted),
+        ("sqs:ChangeMessageVisibility", changed),
+    ]
+    .iter()
+    .map(|(action, tried)| Probe::of_refused(name, action, tried))
+    .collect()
+}
+
+/// Tries what a queue is used for that messages are sent to.
+async fn probe_queue_target(api: &dyn SqsApi, queue: &QueueUrl, name: &str) -> Vec<Probe> {
+    let read = api.queue_attributes(queue).await;
+    let late = Outgoing {
+        body: "sent by no one: its delay is longer than SQS takes".into(),
+        delay: Some(MAX_DELAY + Duration::from_secs(1)),
+        ..Outgoing::default()
+    };
+    let sent = api.send(queue, &late).await.map(drop);
+    vec![
+        Probe::of(name, "sqs:GetQueueAttributes", &read),
+        Probe::of_refused(name, "sqs:SendMessage", &sent),
+    ]
+}
+
+/// Tries what a topic is used for that messages are published to.
+async fn probe_topic_target(api: &dyn SnsApi, topic: &TopicArn) -> Vec<Probe> {
+    let read = api.topic_attributes(topic).await;
+    // SNS takes no empty message.
+    let sent = api.publish(topic, &Outgoing::default()).await.map(drop);
+    vec![
+        Probe::of(topic.as_str(), "sns:GetTopicAttributes", &read),
+        Probe::of_refused(topic.as_str(), "sns:Publish", &sent),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(class: ErrorClass) -> Result<(), CallError> {
+        Err(crate::sqs::scripted::error("DeleteMessage", class))
+    }
+
+    #[test]
+    fn a_refusal_of_the_content_tells_that_the_call_is_allowed() {
+        for (tried, allowed) in [
+            (Ok(()), true),
+            (failed(ErrorClass::Refused), true),
+            (failed(ErrorClass::LostHandle), true),
+            (failed(ErrorClass::Denied), false),
+            (failed(ErrorClass::Network), false),
+            (failed(ErrorClass::Missing), false),
+        ] {
+            let probe = Probe::of_refused("q", "sqs:DeleteMessage", &tried);
+            assert_eq!(!probe.is_wrong(), allowed, "{probe:?}");
+        }
+        let denied = Probe::of("q", "sqs:DeleteMessage", &failed(ErrorClass::Denied));
+        assert!(
+            denied.verdict.to_string().starts_with("DENIED"),
+            "{denied:?}"
+        );
+    }
+}
