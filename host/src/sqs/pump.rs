@@ -179,7 +179,7 @@ impl Pump {
                 max,
                 wait,
                 visibility: self.visibility,
-                attempt: self.pace.is_some().then(|| attempt.id(begun)),
+                attempt: self.pace.is_some().then(|| attempt.id(begun, max)),
             };
             let received = tokio::select! {
                 biased;

@@ -28,21 +28,35 @@ pub(super) fn pause_after(pause: Duration, took: Duration, wait: Duration) -> Du
 /// The ReceiveRequestAttemptId of a FIFO queue's receives.
 #[derive(Default)]
 pub(super) struct Attempt {
-    /// Of a receive that has had no answer: its id, and when that was first used.
-    open: Option<(String, Instant)>,
+    /// Of a receive that has had no answer.
+    open: Option<Open>,
+}
+
+struct Open {
+    id: String,
+    /// When it was first used.
+    since: Instant,
+    /// How many messages it asked for.
+    max: u8,
 }
 
 impl Attempt {
-    /// The id of the receive that starts now. SQS knows one for five minutes; after that, and after
-    /// any answer, it is another.
-    pub(super) fn id(&mut self, now: Instant) -> String {
-        if let Some((id, since)) = &self.open
-            && now < *since + ATTEMPT_ID_FOR
+    /// The id of the receive that starts now and asks for `max` messages. SQS knows one for five
+    /// minutes; after that, after any answer, and of a receive that asks for another number it is
+    /// another: one that is repeated brings what it brought the first time.
+    pub(super) fn id(&mut self, now: Instant, max: u8) -> String {
+        if let Some(open) = &self.open
+            && now < open.since + ATTEMPT_ID_FOR
+            && max == open.max
         {
-            return id.clone();
+            return open.id.clone();
         }
         let id = format!("{:032x}", rand::random::<u128>());
-        self.open = Some((id.clone(), now));
+        self.open = Some(Open {
+            id: id.clone(),
+            since: now,
+            max,
+        });
         id
     }
 
@@ -101,9 +115,18 @@ mod tests {
     fn an_attempt_id_is_repeated_for_five_minutes_at_most() {
         let start = Instant::now();
         let mut attempt = Attempt::default();
-        let id = attempt.id(start);
-        assert_eq!(attempt.id(start + ATTEMPT_ID_FOR - SECOND), id);
-        assert_ne!(attempt.id(start + ATTEMPT_ID_FOR), id);
+        let id = attempt.id(start, 10);
+        assert_eq!(attempt.id(start + ATTEMPT_ID_FOR - SECOND, 10), id);
+        assert_ne!(attempt.id(start + ATTEMPT_ID_FOR, 10), id);
+    }
+
+    // Rules 2.1 and 5.12: a receive of one message is not a repeated receive of ten.
+    #[test]
+    fn a_receive_that_asks_for_another_number_is_another() {
+        let start = Instant::now();
+        let mut attempt = Attempt::default();
+        let id = attempt.id(start, 10);
+        assert_ne!(attempt.id(start, 1), id);
     }
 
     // Rule 2.4: one line a change of what is to be done, whatever the class.

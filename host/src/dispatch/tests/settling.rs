@@ -5,7 +5,7 @@ use super::*;
 use crate::error::Remedy;
 use crate::observe::{Count, Event, Ready, Source};
 use crate::sqs::QueueAttributes;
-use crate::sqs::scripted::{On, Say, message_under};
+use crate::sqs::scripted::{Entry, On, Say, message_under};
 
 fn acks(takes: Duration) -> Arc<Native> {
     Native::new(HandlerKind::Single, takes, |_| Ok(Outcome::Ack))
@@ -137,6 +137,51 @@ async fn a_batch_has_a_message_once() {
     let mut deletes = deletes(&api);
     deletes.sort();
     assert_eq!(deletes, ["b", "newer"]);
+}
+
+/// A subscription that shares its calls of settling.
+fn batched(workers: usize) -> SqsSubscription {
+    let mut subscription = subscription(workers);
+    subscription.settle = crate::config::SettleMode::Batched;
+    subscription
+}
+
+// Rule 5.10: a batch's messages settle together, and workers' messages across workers.
+#[tokio::test(start_paused = true)]
+async fn settlements_that_fall_together_share_a_call() {
+    for (kind, workers) in [(HandlerKind::Batch, 1), (HandlerKind::Single, 4)] {
+        let api = Scripted::new();
+        let handler = Native::new(kind, SECOND, |m| match m.id_or_dash() {
+            "c" | "d" => Ok(Outcome::Retry),
+            _ => Ok(Outcome::Ack),
+        });
+        api.will_receive(batch(&["a", "b", "c", "d"]));
+        play(&api, &handler, batched(workers), SECOND * 5).await;
+        let handle = |id: &str| format!("handle of {id}");
+        let made = api.made();
+        assert_eq!(made.len(), 2, "{made:?}");
+        let deleted = Made::DeleteBatch(vec![handle("a"), handle("b")]);
+        assert!(made.contains(&deleted), "{made:?}");
+        let back = |id| (handle(id), Duration::ZERO);
+        let put_back = Made::VisibilityBatch(vec![back("c"), back("d")]);
+        assert!(made.contains(&put_back), "{made:?}");
+    }
+}
+
+// Rules 5.7 and 5.10: what waits at the stop is flushed, and an entry that failed is tried again.
+#[tokio::test(start_paused = true)]
+async fn a_shared_call_that_fails_in_part_at_the_stop_is_finished_before_the_end() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Batch, SECOND, |_| Ok(Outcome::Ack));
+    api.will_receive(batch(&["a", "b"]));
+    let failed = Entry::Failed {
+        code: "InternalError",
+        sender_fault: false,
+    };
+    api.will_say_of_entries(On::Delete, vec![Entry::Done, failed]);
+    let ended = play(&api, &handler, batched(1), SECOND / 2).await;
+    assert_eq!(ended, Ended { left: 0 });
+    assert_eq!(deletes(&api), ["b"]);
 }
 
 // Rule 2.1: a receive that never answers.
