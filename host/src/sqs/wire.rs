@@ -295,7 +295,7 @@ async fn a_receive_over_a_half_open_connection_ends_by_itself() {
     assert_eq!(error.class, ErrorClass::Network, "{error}");
     assert_eq!(error.code, None);
     assert!(
-        took > wait && took <= wait + Duration::from_secs(5),
+        took > wait && took < wait + Duration::from_secs(6),
         "{took:?}"
     );
 }
