@@ -10,6 +10,8 @@ mod ids;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wire;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
