@@ -3,9 +3,11 @@
 mod event;
 mod logging;
 mod metrics;
+mod observer;
 mod readiness;
 
-pub use event::{Event, Observer, Source, Tap};
+pub use event::{Event, Source};
 pub use logging::{LogFormat, init_logging};
 pub use metrics::{Count, Counters, Snapshot};
+pub use observer::{Observer, Tap};
 pub use readiness::{Readiness, Ready};
