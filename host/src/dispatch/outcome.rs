@@ -9,7 +9,7 @@ use crate::handler::{
     Answer, Failure, GroupId, Header, HeaderValue, Outcome, Reason, Reply, SqsMessage,
 };
 use crate::limits::{MAX_HEADERS, MAX_REASON};
-use crate::sqs::{PARTITION_KEY, RECEIVE_COUNT};
+use crate::sqs::{PARTITION_KEY, RECEIVE_COUNT, is_marked};
 
 /// What is to be done with a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,8 @@ pub(super) fn dead_letter(message: &SqsMessage, reason: &str) -> Reply {
     });
     let mut headers: Vec<_> = own.cloned().collect();
     let reason: String = reason.trim().chars().take(MAX_REASON).collect();
-    if headers.len() < MAX_HEADERS && !reason.is_empty() {
+    let room = MAX_HEADERS - usize::from(is_marked(&message.body));
+    if headers.len() < room && !reason.is_empty() {
         headers.push(Header {
             name: DEAD_LETTER_REASON.into(),
             value: HeaderValue::Text(reason),
@@ -303,5 +304,26 @@ mod tests {
                 Settlement::PutBack(secs(0)),
             ]
         );
+    }
+
+    // Rules 5.14 and 6.3: the mark of a body that travels base64 takes the last place.
+    #[test]
+    fn a_dead_letter_has_its_reason_only_where_there_is_room_for_it() {
+        let header = |n: usize| Header {
+            name: format!("h{n}"),
+            value: HeaderValue::Text("v".into()),
+            label: None,
+        };
+        let has_reason = |body: &'static [u8], headers: usize| {
+            let message = SqsMessage {
+                body: body.into(),
+                headers: (0..headers).map(header).collect(),
+                ..SqsMessage::default()
+            };
+            let letter = dead_letter(&message, "no such order");
+            letter.headers.iter().any(|h| h.name == DEAD_LETTER_REASON)
+        };
+        assert!(has_reason(b"text", 9) && !has_reason(b"text", 10));
+        assert!(has_reason(b"\0", 8) && !has_reason(b"\0", 9));
     }
 }

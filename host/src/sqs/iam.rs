@@ -101,12 +101,13 @@ fn grant(grants: &mut Grants, subscription: &SqsSubscription, region: Option<&st
             arn.clone(),
             &[
                 "sns:Subscribe",
-                "sns:GetSubscriptionAttributes",
+                // Of a queue that is subscribed already, and not raw.
+                "sns:ListSubscriptionsByTopic",
                 "sns:SetSubscriptionAttributes",
             ],
         );
         if create {
-            grants.allow(arn, &["sns:CreateTopic"]);
+            grants.allow(arn, &["sns:CreateTopic", "sns:GetTopicAttributes"]);
         }
     }
 }
@@ -209,6 +210,8 @@ mod tests {
             (arn("sns", "t"), "sns:Publish"),
             (arn("sns", "t"), "sns:CreateTopic"),
             (arn("sns", "in"), "sns:Subscribe"),
+            (arn("sns", "in"), "sns:ListSubscriptionsByTopic"),
+            (arn("sns", "in"), "sns:GetTopicAttributes"),
         ] {
             let actions = on(&policy, &resource);
             assert!(

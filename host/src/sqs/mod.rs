@@ -45,6 +45,7 @@ pub use message::{PARTITION_KEY, RECEIVE_COUNT};
 pub use notification::unwrap_sns;
 pub use open::{OpenQueue, Opening, QueueState, open, resolve};
 pub use pace::Pace;
+pub(crate) use payload::is_marked;
 pub use probe::{Probe, Verdict, probe};
 pub use publish::{Publisher, Target, Targets};
 pub use pump::{Delivery, Intake, Pump, Slots};

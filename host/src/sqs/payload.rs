@@ -22,6 +22,11 @@ pub(super) fn is_text(text: &str) -> bool {
     })
 }
 
+/// Whether a body travels base64, and so with one header more.
+pub(crate) fn is_marked(body: &[u8]) -> bool {
+    !std::str::from_utf8(body).is_ok_and(is_text)
+}
+
 /// The text that a body travels as, and the marker where it is not the body itself.
 pub(super) fn encode(body: &[u8]) -> (String, Option<Header>) {
     match std::str::from_utf8(body) {
