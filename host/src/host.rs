@@ -317,10 +317,7 @@ fn by_name(mut subscription: SqsSubscription) -> SqsSubscription {
     }
     let targets = subscription.reply.iter_mut();
     for target in targets.chain(&mut subscription.destinations) {
-        *target = match &*target {
-            TargetRef::Queue(queue) => QueueRef::Name(queue.name().clone()).into(),
-            TargetRef::Topic(topic) => TopicRef::Name(topic.name().clone()).into(),
-        };
+        *target = target.by_name();
     }
     subscription
 }
@@ -364,6 +361,7 @@ impl Opener {
             create,
             region,
             home: home.as_ref(),
+            by_name: self.create_missing,
         };
         // Declared here, or there already (rule 5.14).
         let declared = subscription.dead_letter.clone();

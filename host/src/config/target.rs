@@ -172,6 +172,14 @@ impl TargetRef {
         }
     }
 
+    /// The target as its name alone names it.
+    pub fn by_name(&self) -> Self {
+        match self {
+            Self::Queue(queue) => QueueRef::Name(queue.name().clone()).into(),
+            Self::Topic(topic) => TopicRef::Name(topic.name().clone()).into(),
+        }
+    }
+
     /// The region, where the way the target is named says it.
     pub fn region(&self) -> Option<&str> {
         match self {

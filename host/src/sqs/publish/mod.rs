@@ -51,6 +51,9 @@ pub struct Targets<'a> {
     pub region: Option<&'a str>,
     /// Where topics are that are named by their names alone.
     pub home: Option<&'a TopicHome>,
+    /// Whether a destination means the target of its name, whatever URL or ARN it is: in local mode,
+    /// where the targets themselves are named by their names.
+    pub by_name: bool,
 }
 
 impl Targets<'_> {
@@ -75,6 +78,7 @@ pub struct Publisher {
     targets: Vec<Arc<Target>>,
     has_reply_target: bool,
     reply_group: Option<String>,
+    by_name: bool,
     observer: Observer,
 }
 
@@ -93,7 +97,10 @@ impl Publisher {
         let others = targets.destinations.iter().map(connect);
         let others = others.collect::<Result<Vec<_>, _>>()?;
         let group = targets.reply_group.map(str::to_owned);
-        Ok(Self::new(reply, others, group, observer))
+        Ok(Self {
+            by_name: targets.by_name,
+            ..Self::new(reply, others, group, observer)
+        })
     }
 
     /// A publisher to `reply`, where a message names no destination, and to `destinations`.
@@ -111,6 +118,7 @@ impl Publisher {
                 .map(Arc::new)
                 .collect(),
             reply_group,
+            by_name: false,
             observer,
         }
     }
@@ -217,6 +225,7 @@ impl Publisher {
         };
         let named = destination.parse::<TargetRef>().ok();
         let meant = named.and_then(|named| {
+            let named = if self.by_name { named.by_name() } else { named };
             let mut targets = self.targets.iter();
             let exactly = targets.clone().find(|target| *target.named() == named);
             exactly.or_else(|| targets.find(|target| target.is_meant_by(&named)))

@@ -117,6 +117,31 @@ async fn what_is_sent_arrives_as_it_was_whatever_its_body() {
     }
 }
 
+// Rules 6.6 and 10.4.
+#[tokio::test]
+async fn in_local_mode_a_destination_is_the_local_one_of_its_name() {
+    let world = World::new().await;
+    let target: TargetRef = "audit".parse().unwrap();
+    let send = async |by_name| {
+        let targets = Targets {
+            destinations: std::slice::from_ref(&target),
+            create: true,
+            by_name,
+            ..Targets::default()
+        };
+        let observer = Observer::of_a_test();
+        let publisher = Publisher::connect(&world.connection, targets, observer).unwrap();
+        let mut elsewhere = reply("x", vec![]);
+        elsewhere.destination = Some("arn:aws:sqs:eu-west-1:123456789012:audit".into());
+        let sent = publisher.send_all(vec![(source("a"), vec![elsewhere])]);
+        sent.await.pop().unwrap()
+    };
+    send(true).await.unwrap();
+    let queue = world.queue("audit").await;
+    assert_eq!(world.received(&queue).await.len(), 1);
+    assert!(send(false).await.is_err(), "on AWS it is another queue");
+}
+
 // Rule 6.4.
 #[tokio::test]
 async fn a_message_handled_twice_replies_once_and_two_with_equal_replies_reply_twice() {
