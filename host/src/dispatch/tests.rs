@@ -381,6 +381,22 @@ async fn the_drain_deadline_interrupts_a_handler_and_releases_its_message() {
     );
 }
 
+// Rule 7.3: what was handled and cannot be deleted is nobody's to handle again so soon.
+#[tokio::test(start_paused = true)]
+async fn a_handled_message_whose_delete_fails_is_not_released_at_the_deadline() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Single, SECOND, |_| Ok(Outcome::Ack));
+    api.will_receive(batch(&["a"]));
+    for _ in 0..1000 {
+        api.will_fail_to_delete(ErrorClass::Throttled);
+    }
+    let ended = play(&api, &handler, subscription(1), SECOND * 5).await;
+    assert_eq!(ended, Ended { left: 1 });
+    assert_eq!(handler.begun(), ["a"]);
+    let released = |made: &Made| matches!(made, Made::VisibilityBatch(_));
+    assert!(!api.made().iter().any(released), "{:?}", api.made());
+}
+
 // Rule 4.1: kept while it waits for a worker, and while it is handled.
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_kept_while_a_message_waits_and_while_it_is_handled() {

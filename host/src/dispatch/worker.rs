@@ -1,7 +1,7 @@
 //! A worker: takes messages, calls the handler, settles what it answers.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -23,6 +23,15 @@ use crate::sqs::{Delivery, Pace, Publisher, QueueState, Settled, Settler, releas
 enum Gone {
     Yes,
     No,
+}
+
+/// How the settlement of one message goes.
+#[derive(Default)]
+struct Ending {
+    /// Once it has ended.
+    gone: OnceLock<Gone>,
+    /// Whether the message is finished and only has to be deleted.
+    is_finished: AtomicBool,
 }
 
 /// What the workers of one subscription share.
@@ -96,7 +105,7 @@ impl Worker {
 
     /// Calls the handler with messages, which are not none, and settles them. Answers the groups of
     /// those that are left on the queue.
-    async fn handle(&self, mut deliveries: Vec<Delivery>) -> HashSet<GroupId> {
+    async fn handle(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
         let decided = tokio::select! {
             decided = self.call(&deliveries) => decided,
             () = self.shutdown.deadline.cancelled() => {
@@ -107,8 +116,7 @@ impl Worker {
                 return self.give_back(deliveries).await;
             }
         };
-        // None: not yet known. A message that is done is deleted for certain, or is left.
-        let done: Vec<_> = deliveries.iter().map(|_| OnceLock::new()).collect();
+        let done: Vec<_> = deliveries.iter().map(|_| Ending::default()).collect();
         let settling = self.settle_all(&deliveries, decided, &done);
         tokio::select! {
             () = settling => {}
@@ -116,18 +124,21 @@ impl Worker {
             () = self.shutdown.past_deadline() => {}
         }
         let mut left = HashSet::new();
-        let mut done = done.into_iter();
-        deliveries.retain(
-            |delivery| match done.next().and_then(OnceLock::into_inner) {
-                Some(Gone::Yes) => false,
-                Some(Gone::No) => {
-                    left.extend(self.feed.group(delivery).cloned());
-                    false
+        let mut unsettled = Vec::new();
+        for (delivery, ending) in deliveries.into_iter().zip(done) {
+            let group = self.feed.group(&delivery).cloned();
+            match (ending.gone.into_inner(), ending.is_finished.into_inner()) {
+                (Some(Gone::Yes), _) => {}
+                (Some(Gone::No), _) => left.extend(group),
+                // Its work is done, so nobody shall have it sooner than its lease ends.
+                (None, true) => {
+                    self.left.fetch_add(1, Relaxed);
+                    left.extend(group);
                 }
-                None => true,
-            },
-        );
-        left.extend(self.give_back(deliveries).await);
+                (None, false) => unsettled.push(delivery),
+            }
+        }
+        left.extend(self.give_back(unsettled).await);
         left
     }
 
@@ -228,7 +239,7 @@ impl Worker {
         &self,
         deliveries: &[Delivery],
         mut decided: Vec<Settlement>,
-        done: &[OnceLock<Gone>],
+        done: &[Ending],
     ) {
         let groups: Vec<_> = deliveries.iter().map(|one| self.feed.group(one)).collect();
         self.hold_back(deliveries, &groups, &mut decided);
@@ -242,9 +253,12 @@ impl Worker {
                     self.put_back(delivery, delay).await;
                     Gone::No
                 }
-                _ => self.delete(delivery).await,
+                _ => {
+                    done.is_finished.store(true, Relaxed);
+                    self.delete(delivery).await
+                }
             };
-            let _ = done.set(gone);
+            let _ = done.gone.set(gone);
         }))
         .await;
     }
