@@ -319,5 +319,5 @@ async fn send_says_what_is_wrong_by_its_exit_code() {
     let missing = send(&local, &["nowhere", "x"]).await;
     assert_eq!(missing.code, Some(1), "{missing:?}");
     assert!(missing.stderr.contains("nowhere"), "{missing:?}");
-    assert_eq!(local.calls().total("SendMessage"), 0);
+    assert_eq!(local.total("SendMessage"), 0);
 }

@@ -81,7 +81,7 @@ async fn the_endpoint_comes_from_a_flag_else_the_environment_else_the_file() {
     let by_file = run(&[]);
     file.sqs.send("jobs", r#"{"do":"ack"}"#).await;
     by_file.logs_of("jobs", "deleted", 1).await;
-    assert_eq!(flag.calls().total("ReceiveMessage"), 0);
+    assert_eq!(flag.total("ReceiveMessage"), 0);
 
     let by_flag = run(&["--endpoint-url", &flag.endpoint]);
     flag.sqs.send("jobs", r#"{"do":"ack"}"#).await;

@@ -9,31 +9,26 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A request as it came: the action, and what was asked.
-#[derive(Clone, Debug)]
-struct Request {
-    action: String,
-    body: Value,
-}
-
-impl Request {
-    fn is(&self, action: &str, queue: &str) -> bool {
-        let names = |key: &str| {
-            self.body[key]
-                .as_str()
-                .and_then(|url| url.rsplit('/').next())
-        };
-        self.action == action && names("QueueUrl").or(names("QueueName")) == Some(queue)
-    }
-}
+use crate::account::Account;
+use crate::http::{Request, answer, whole};
 
 /// What a request gets in place of SQS's answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trouble {
     /// An error of SQS's, by its code.
     Code(&'static str),
+    /// An error of whoever checks who is asking, by its code and its words: a 403.
+    Forbidden(&'static str, &'static str),
     /// The connection is closed with no answer.
     Cut,
+    /// There is no answer for as long as the client waits, and SQS hears nothing.
+    Hang,
+    /// SQS does it, and its answer is lost with the connection.
+    Lose,
+    /// The answer is that it was done, and SQS hears nothing.
+    Pretend,
+    /// The first entry of a batch fails by this code; SQS hears of the others alone.
+    FirstEntry(&'static str),
 }
 
 /// The next requests of one action for one queue that get no answer of SQS's.
@@ -73,10 +68,29 @@ pub(crate) struct Forwarder {
     _accepting: AbortOnDropHandle<()>,
 }
 
+/// Where it forwards to.
+#[derive(Clone)]
+struct Upstream {
+    address: String,
+    account: Option<Account>,
+}
+
 impl Forwarder {
     /// Forwards to the SQS at `endpoint`; without one it closes each connection.
     pub(crate) async fn to(endpoint: Option<&str>) -> Self {
-        let upstream = endpoint.map(|endpoint| endpoint.replace("http://", ""));
+        Self::start(endpoint, None).await
+    }
+
+    /// Forwards to an SQS that others use too, as one of its accounts.
+    pub(crate) async fn to_account(endpoint: &str, account: Account) -> Self {
+        Self::start(Some(endpoint), Some(account)).await
+    }
+
+    async fn start(endpoint: Option<&str>, account: Option<Account>) -> Self {
+        let upstream = endpoint.map(|endpoint| Upstream {
+            address: endpoint.replace("http://", ""),
+            account,
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("a port is free");
         let address = listener.local_addr().expect("it listens");
@@ -107,7 +121,7 @@ impl Forwarder {
         lock(&self.state).connections
     }
 
-    /// What was asked of one action for one queue, in order.
+    /// What was asked of one action for one queue or topic, in order.
     pub(crate) fn requests(&self, action: &str, queue: &str) -> Vec<Value> {
         let state = lock(&self.state);
         let requests = state.requests.iter();
@@ -125,6 +139,13 @@ impl Forwarder {
             .filter(|request| request.is(&request.action, queue))
             .map(|request| request.action.clone())
             .collect()
+    }
+
+    /// How often an action was asked, whatever the queue.
+    pub(crate) fn total(&self, action: &str) -> usize {
+        let state = lock(&self.state);
+        let requests = state.requests.iter();
+        requests.filter(|request| request.action == action).count()
     }
 
     /// The next `times` requests of an action for a queue have this trouble.
@@ -160,77 +181,66 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 /// One connection: request by request, as SQS's clients do not send the next before the answer.
-async fn serve(mut client: TcpStream, upstream: &str, state: &Mutex<State>) -> io::Result<()> {
+async fn serve(mut client: TcpStream, to: &Upstream, state: &Mutex<State>) -> io::Result<()> {
     client.set_nodelay(true)?;
-    let mut server = TcpStream::connect(upstream).await?;
+    let mut server = TcpStream::connect(&to.address).await?;
     server.set_nodelay(true)?;
     let mut asked = Vec::new();
     let mut answered = Vec::new();
     loop {
-        let (head, body) = whole(&mut client, &mut asked).await?;
-        let request = Request {
-            action: header(&head, "x-amz-target")
-                .and_then(|target| target.rsplit('.').next())
-                .unwrap_or_default()
-                .to_owned(),
-            body: serde_json::from_slice(&body).unwrap_or_default(),
-        };
+        let mut message = whole(&mut client, &mut asked).await?;
+        let request = Request::of(&message);
         let trouble = lock(state).take(request);
+        let mut failed = None;
         match trouble {
             Some(Trouble::Cut) => return Ok(()),
+            Some(Trouble::Hang) => {
+                while client.read_buf(&mut asked).await? > 0 {}
+                return Ok(());
+            }
             Some(Trouble::Code(code)) => {
-                client.write_all(&refusal(code)).await?;
+                client
+                    .write_all(&refusal(400, code, "the test says so"))
+                    .await?;
                 continue;
             }
-            None => {}
+            Some(Trouble::Forbidden(code, words)) => {
+                client.write_all(&refusal(403, code, words)).await?;
+                continue;
+            }
+            Some(Trouble::Pretend) => {
+                client.write_all(&answer(200, &json!({}))).await?;
+                continue;
+            }
+            Some(Trouble::FirstEntry(code)) => {
+                failed = message.without_first_entry().map(|id| (id, code));
+            }
+            Some(Trouble::Lose) | None => {}
         }
-        server.write_all(&[head.as_bytes(), &body].concat()).await?;
-        let (head, body) = tokio::select! {
+        if let Some(account) = &to.account {
+            account.ask(&mut message);
+        }
+        server.write_all(&message.bytes()).await?;
+        let mut answer = tokio::select! {
             answer = whole(&mut server, &mut answered) => answer?,
             // A client that has gone takes nothing: SQS must hear of it.
             _ = client.read_buf(&mut asked), if !lock(state).deaf => return Ok(()),
         };
-        client.write_all(&[head.as_bytes(), &body].concat()).await?;
+        if matches!(trouble, Some(Trouble::Lose)) {
+            return Ok(());
+        }
+        if let Some((id, code)) = failed {
+            answer.with_failed_entry(&id, code);
+        }
+        if let Some(account) = &to.account {
+            account.answer(&mut answer);
+        }
+        client.write_all(&answer.bytes()).await?;
     }
 }
 
-/// Reads a request or an answer: its head, and its body, whose length the head says.
-async fn whole(stream: &mut TcpStream, kept: &mut Vec<u8>) -> io::Result<(String, Vec<u8>)> {
-    loop {
-        if let Some(at) = kept.windows(4).position(|four| four == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&kept[..at + 4]).into_owned();
-            let length = header(&head, "content-length").and_then(|text| text.parse().ok());
-            let end = head.len() + length.unwrap_or(0);
-            if kept.len() >= end {
-                let body = kept[head.len()..end].to_vec();
-                kept.drain(..end);
-                return Ok((head, body));
-            }
-        }
-        if stream.read_buf(kept).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-}
-
-fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    head.lines().find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        key.eq_ignore_ascii_case(name).then(|| value.trim())
-    })
-}
-
-/// An error as SQS answers it.
-fn refusal(code: &str) -> Vec<u8> {
-    let body = json!({
-        "__type": format!("com.amazonaws.sqs#{code}"),
-        "message": "the test says so",
-    })
-    .to_string();
-    format!(
-        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/x-amz-json-1.0\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
+/// An error as AWS answers it.
+fn refusal(status: u16, code: &str, words: &str) -> Vec<u8> {
+    let kind = format!("com.amazonaws.sqs#{code}");
+    answer(status, &json!({"__type": kind, "message": words}))
 }

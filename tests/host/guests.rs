@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 16] = [
+const PACKAGES: [(&str, &str); 17] = [
     ("audit", "audit"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
@@ -18,6 +18,7 @@ const PACKAGES: [(&str, &str); 16] = [
     ("prints", "guest-prints"),
     ("publishes", "guest-publishes"),
     ("publishes-batch", "guest-publishes-batch"),
+    ("replies", "guest-replies"),
     ("report", "report"),
     ("sleeps", "guest-sleeps"),
     ("traps", "guest-traps"),

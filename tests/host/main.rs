@@ -3,27 +3,43 @@
 //! Most tests run the SQS inside themselves and the host as a child, so that the calls can be
 //! counted where they arrive and the host can be killed. A test waits for what must come, and
 //! decides by a time only where the rule is a time.
+//!
+//! With an SQS of somebody else's in the environment they are run against that one: see `judge`.
 
 // Most tests stop the host by signals, or kill it.
 #![cfg(unix)]
 
+mod access;
+mod account;
+mod batched;
 mod commands;
 mod configuration;
+mod creating;
+mod dead_letters;
 mod embedded;
 mod failures;
+mod fifo;
 mod folder;
 mod forwarder;
 mod guests;
+mod http;
+mod judge;
 mod leases;
+mod local_mode;
 mod messages;
 mod outcomes;
+mod payloads;
 mod plugins;
 mod process;
+mod publishing;
 mod replies;
+mod sns;
 mod sqs;
 mod starting;
 mod stopping;
+mod topics;
 mod trouble;
+mod twice;
 mod workers;
 
 use std::time::Duration;

@@ -5,10 +5,16 @@ use std::collections::HashMap;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_sqs::types::{
-    Message, MessageSystemAttributeName, QueueAttributeName, SendMessageBatchRequestEntry,
+    Message, MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName,
+    SendMessageBatchRequestEntry,
 };
-use queuelet::local::{CallCounts, LocalServer};
+use queuelet::local::LocalServer;
+use serde_json::Value;
 
+use crate::account::Account;
+use crate::forwarder::Forwarder;
+use crate::judge;
+use crate::sns::Sns;
 use crate::{until, when};
 
 /// A client of the SQS at an endpoint, by the names of queues.
@@ -51,7 +57,12 @@ impl Sqs {
         format!("{}/000000000000/{queue}", self.endpoint)
     }
 
-    /// Creates queues with SQS's own defaults.
+    pub(crate) fn arn(&self, queue: &str) -> String {
+        format!("arn:aws:sqs:us-east-1:000000000000:{queue}")
+    }
+
+    /// Creates queues with SQS's own defaults; a FIFO queue, told by its name, takes messages by
+    /// their content.
     pub(crate) async fn create(&self, queues: &[&str]) {
         for queue in queues {
             self.create_with(queue, &[]).await;
@@ -63,7 +74,10 @@ impl Sqs {
         queue: &str,
         attributes: &[(QueueAttributeName, String)],
     ) {
-        let attributes: HashMap<_, _> = attributes.iter().cloned().collect();
+        let mut attributes: HashMap<_, _> = attributes.iter().cloned().collect();
+        if queue.ends_with(".fifo") {
+            attributes.insert(QueueAttributeName::FifoQueue, "true".into());
+        }
         let call = self.client.create_queue().queue_name(queue);
         let created = call.set_attributes(Some(attributes)).send().await;
         created.expect("the queue can be created");
@@ -78,7 +92,7 @@ impl Sqs {
     /// Creates a queue that moves a message to `dead` once it has been received `most` times.
     pub(crate) async fn create_redriving(&self, queue: &str, dead: &str, most: u32) {
         let policy = serde_json::json!({
-            "deadLetterTargetArn": format!("arn:aws:sqs:us-east-1:000000000000:{dead}"),
+            "deadLetterTargetArn": self.arn(dead),
             "maxReceiveCount": most,
         });
         let policy = (QueueAttributeName::RedrivePolicy, policy.to_string());
@@ -93,6 +107,37 @@ impl Sqs {
     /// Sends one message and answers its id.
     pub(crate) async fn send(&self, queue: &str, body: &str) -> String {
         let call = self.client.send_message().queue_url(self.url(queue));
+        let sent = call.message_body(body).send().await;
+        let sent = sent.expect("the message can be sent");
+        sent.message_id.expect("SQS gives every message an id")
+    }
+
+    /// Sends messages to a FIFO queue in order, each as group and body, and answers their ids.
+    pub(crate) async fn send_groups(&self, queue: &str, messages: &[(&str, &str)]) -> Vec<String> {
+        let mut ids = Vec::new();
+        for (place, (group, body)) in messages.iter().enumerate() {
+            let call = self.client.send_message().queue_url(self.url(queue));
+            let call = call.message_group_id(*group).message_body(*body);
+            let sent = call.message_deduplication_id(format!("{group}-{place}"));
+            let sent = sent.send().await.expect("the message can be sent");
+            ids.push(sent.message_id.expect("SQS gives every message an id"));
+        }
+        ids
+    }
+
+    /// Sends one message with these text attributes and answers its id.
+    pub(crate) async fn send_with(
+        &self,
+        queue: &str,
+        body: &str,
+        attributes: &[(&str, &str)],
+    ) -> String {
+        let mut call = self.client.send_message().queue_url(self.url(queue));
+        for (name, value) in attributes {
+            let attribute = MessageAttributeValue::builder().data_type("String");
+            let attribute = attribute.string_value(*value).build();
+            call = call.message_attributes(*name, attribute.expect("the type is set"));
+        }
         let sent = call.message_body(body).send().await;
         let sent = sent.expect("the message can be sent");
         sent.message_id.expect("SQS gives every message an id")
@@ -151,14 +196,26 @@ impl Sqs {
         all
     }
 
-    pub(crate) async fn held(&self, queue: &str) -> Held {
+    /// A queue's attributes.
+    pub(crate) async fn attributes(&self, queue: &str) -> HashMap<QueueAttributeName, String> {
         let call = self
             .client
             .get_queue_attributes()
             .queue_url(self.url(queue))
             .attribute_names(QueueAttributeName::All);
         let answer = call.send().await.expect("the queue can be read");
-        let attributes = answer.attributes.unwrap_or_default();
+        answer.attributes.unwrap_or_default()
+    }
+
+    /// An attribute that is JSON; null where the queue has none.
+    pub(crate) async fn document(&self, queue: &str, name: QueueAttributeName) -> Value {
+        let attributes = self.attributes(queue).await;
+        let text = attributes.get(&name).map(String::as_str);
+        serde_json::from_str(text.unwrap_or("null")).expect("it is JSON")
+    }
+
+    pub(crate) async fn held(&self, queue: &str) -> Held {
+        let attributes = self.attributes(queue).await;
         let number = |name| {
             let text: &String = &attributes[&name];
             text.parse().expect("a count is a number")
@@ -179,22 +236,40 @@ impl Sqs {
     }
 }
 
-/// An SQS inside the test, whose calls are counted where they arrive.
+/// An SQS and SNS of one test, whose calls are counted where they arrive: local mode inside the
+/// test, or an account of its own at the second judge.
 pub(crate) struct Counted {
-    server: LocalServer,
+    server: Server,
     pub(crate) endpoint: String,
     pub(crate) sqs: Sqs,
+    pub(crate) sns: Sns,
+}
+
+enum Server {
+    Local(LocalServer),
+    Judge(Forwarder),
 }
 
 impl Counted {
     pub(crate) async fn start() -> Self {
-        let server = LocalServer::bind(([127, 0, 0, 1], 0).into()).await;
-        let server = server.expect("a port is free");
-        let endpoint = server.endpoint();
+        let (server, endpoint) = match judge::of_this_test() {
+            Some(judge) => {
+                let forwarder = Forwarder::to_account(&judge, Account::new()).await;
+                let endpoint = forwarder.endpoint.clone();
+                (Server::Judge(forwarder), endpoint)
+            }
+            None => {
+                let server = LocalServer::bind(([127, 0, 0, 1], 0).into()).await;
+                let server = server.expect("a port is free");
+                let endpoint = server.endpoint();
+                (Server::Local(server), endpoint)
+            }
+        };
         Self {
-            sqs: Sqs::at(&endpoint),
-            endpoint,
             server,
+            sqs: Sqs::at(&endpoint),
+            sns: Sns::at(&endpoint),
+            endpoint,
         }
     }
 
@@ -205,13 +280,32 @@ impl Counted {
         counted
     }
 
-    pub(crate) fn calls(&self) -> CallCounts {
-        self.server.calls()
-    }
-
     /// How often an action was called for a queue.
     pub(crate) fn count(&self, action: &str, queue: &str) -> u64 {
-        self.calls().of(action, queue)
+        match &self.server {
+            Server::Local(server) => server.calls().of(action, queue),
+            Server::Judge(forwarder) => forwarder.requests(action, queue).len() as u64,
+        }
+    }
+
+    /// How often an action was called, whatever the queue.
+    pub(crate) fn total(&self, action: &str) -> u64 {
+        match &self.server {
+            Server::Local(server) => server.calls().total(action),
+            Server::Judge(forwarder) => forwarder.total(action) as u64,
+        }
+    }
+
+    /// How many entries the batches of an action for a queue had.
+    pub(crate) fn entries(&self, action: &str, queue: &str) -> u64 {
+        match &self.server {
+            Server::Local(server) => server.calls().entries(action, queue),
+            Server::Judge(forwarder) => {
+                let batches = forwarder.requests(action, queue).into_iter();
+                let entries = batches.map(|batch| batch["Entries"].as_array().map_or(0, Vec::len));
+                entries.sum::<usize>() as u64
+            }
+        }
     }
 
     /// How many messages of a queue were deleted, each by a call of its own.

@@ -9,7 +9,7 @@ use crate::sqs::Counted;
 use crate::{until, when};
 
 /// The most handlers of a queue that a log shows at work at once.
-fn most_at_once(log: &[Line], queue: &str) -> usize {
+pub(crate) fn most_at_once(log: &[Line], queue: &str) -> usize {
     let (mut now, mut most) = (0usize, 0);
     for line in log.iter().filter(|line| line.field("queue") == queue) {
         match line.message() {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use queuelet_guest::{HandlerOutcome, SqsQueue, subscriber};
+use queuelet_guest::{Context, HandlerOutcome, SqsQueue, subscriber};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -12,14 +12,22 @@ enum Order {
     Ack,
     Drop,
     Retry,
-    RetryAfter { ms: u64 },
+    RetryAfter {
+        ms: u64,
+    },
     DeadLetter,
     Fail,
-    Sleep { ms: u64 },
+    /// Fails at each receive before this one.
+    FailUntil {
+        receive: u32,
+    },
+    Sleep {
+        ms: u64,
+    },
 }
 
 #[subscriber(SqsQueue)]
-fn obey(order: Order) -> HandlerOutcome {
+fn obey(order: Order, context: &Context) -> HandlerOutcome {
     match order {
         Order::Ack => HandlerOutcome::ack(),
         Order::Drop => HandlerOutcome::drop(),
@@ -27,6 +35,10 @@ fn obey(order: Order) -> HandlerOutcome {
         Order::RetryAfter { ms } => HandlerOutcome::retry_after(Duration::from_millis(ms)),
         Order::DeadLetter => HandlerOutcome::dead_letter("told to"),
         Order::Fail => HandlerOutcome::fail("told to"),
+        Order::FailUntil { receive } if context.receive_count() < Some(receive) => {
+            HandlerOutcome::fail("told to")
+        }
+        Order::FailUntil { .. } => HandlerOutcome::ack(),
         Order::Sleep { ms } => {
             thread::sleep(Duration::from_millis(ms));
             HandlerOutcome::ack()
