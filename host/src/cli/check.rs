@@ -88,15 +88,26 @@ fn print_online(online: &Online) {
     }
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
+    // Reasons are sentences, and stand below.
     for (plugin, probe) in online {
         table.add_row([
-            plugin.clone(),
-            probe.resource.clone(),
-            probe.action.to_owned(),
-            probe.verdict.to_string(),
+            plugin.as_str(),
+            &probe.resource,
+            probe.action,
+            probe.verdict.word(),
         ]);
     }
     say!("{table}");
+    for (plugin, probe) in online {
+        if let Some(why) = probe.verdict.why() {
+            let line = format!("{plugin}: {} on {}: {why}", probe.action, probe.resource);
+            if probe.is_wrong() {
+                complain!("error: {line}");
+            } else {
+                say!("not tried: {line}");
+            }
+        }
+    }
     let wrong = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
     if wrong > 0 {
         complain!(

@@ -159,7 +159,7 @@ impl Worker {
         deliveries
             .iter()
             .zip(answers)
-            .map(|(delivery, answer)| self.decide(&delivery.message, answer, took))
+            .map(|(delivery, answer)| self.decide(delivery, answer, took))
             .collect()
     }
 
@@ -202,9 +202,9 @@ impl Worker {
         }
     }
 
-    fn decide(&self, message: &SqsMessage, answer: Answer, took: Duration) -> Settlement {
+    fn decide(&self, delivery: &Delivery, answer: Answer, took: Duration) -> Settlement {
         let answer = judge(answer, self.publisher.is_some(), self.dead_letter.is_some());
-        let (count, max) = (message.receive_count, self.state.max_receive_count());
+        let (count, max) = (delivery.receive_count(), self.state.max_receive_count());
         let decided = settlement(
             &answer,
             count,
@@ -212,7 +212,7 @@ impl Worker {
             &self.subscription.retry,
             rand::random(),
         );
-        let id = message.id.as_ref();
+        let id = delivery.message.id.as_ref();
         self.observer.emit(
             id,
             Event::Handled {
@@ -317,7 +317,7 @@ impl Worker {
                     self.observer.emit(message.id.as_ref(), event);
                     Settlement::Delete
                 } else {
-                    let (count, random) = (message.receive_count, rand::random());
+                    let (count, random) = (deliveries[place].receive_count(), rand::random());
                     let delay = retry_delay(&self.subscription.retry, count, random);
                     Settlement::PutBack(delay)
                 };
@@ -340,7 +340,7 @@ impl Worker {
     async fn put_back(&self, delivery: &Delivery, delay: Duration) {
         let max = self.state.max_receive_count();
         if let (Some(pace), Some(group), Some(_)) = (&self.pace, self.feed.group(delivery), max) {
-            if is_last(delivery.message.receive_count, max) {
+            if is_last(delivery.receive_count(), max) {
                 // SQS moves it to the dead-letter queue.
                 pace.over(group);
             } else {

@@ -138,10 +138,9 @@ fn topic_arn(topic: &TopicRef, region: Option<&str>) -> String {
 
 fn arn(service: &str, region: Option<&str>, account: Option<&str>, name: &str) -> String {
     let partition = match region {
-        None => "*",
         Some(region) if region.starts_with("cn-") => "aws-cn",
         Some(region) if region.starts_with("us-gov-") => "aws-us-gov",
-        Some(_) => "aws",
+        _ => "aws",
     };
     let (region, account) = (region.unwrap_or("*"), account.unwrap_or("*"));
     format!("arn:{partition}:{service}:{region}:{account}:{name}")

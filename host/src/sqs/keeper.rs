@@ -92,6 +92,8 @@ struct Held {
     window_end: Instant,
     /// When the message comes back if nothing is done.
     expires: Instant,
+    /// How often the message has been received, where it was received again while it was held.
+    receives: Option<u32>,
     /// Whether it may have been visible at some moment, so that its handle may not be the newest.
     lapsed: bool,
     /// Whether it is being put back to be received at once: another receive of it is not the same
@@ -146,6 +148,7 @@ impl Keeper {
                 visibility,
                 window_end: now + MAX_VISIBILITY - WINDOW_MARGIN,
                 expires: now + visibility,
+                receives: None,
                 lapsed: false,
                 leaving: false,
                 failures: 0,
@@ -405,6 +408,19 @@ impl Keeper {
     /// When the message comes back if nothing is done.
     pub(super) fn expires(&self, id: LeaseId) -> Option<Instant> {
         self.held.get(&id).map(|held| held.expires)
+    }
+
+    /// A message that is held was received once more: for the `receives`th time.
+    pub(super) fn received_again(&mut self, message: &MessageId, receives: u32) {
+        let known = self.by_message.get(message);
+        if let Some(held) = known.and_then(|id| self.held.get_mut(id)) {
+            held.receives = Some(receives);
+        }
+    }
+
+    /// How often the message has been received, where it was received again while it was held.
+    pub(super) fn receives(&self, id: LeaseId) -> Option<u32> {
+        self.held.get(&id)?.receives
     }
 
     /// The end of the twelve hours that SQS hides the message at most.

@@ -71,6 +71,12 @@ impl LeaseKeeper {
         }
     }
 
+    /// A message that is held was received once more, for the `receives`th time. Each counts against
+    /// what the queue's redrive policy allows.
+    pub fn received_again(&self, message: &MessageId, receives: u32) {
+        self.leases().received_again(message, receives);
+    }
+
     /// How many leases are held.
     pub fn held(&self) -> usize {
         self.leases().len()
@@ -265,6 +271,11 @@ impl Lease {
     /// meanwhile: it is to be settled with its newest handle too.
     pub fn finish(&self, handle: &ReceiptHandle) -> bool {
         self.keeper.leases().finish(self.id, handle)
+    }
+
+    /// How often the message has been received, where it was received again while it was held.
+    pub fn receives(&self) -> Option<u32> {
+        self.keeper.leases().receives(self.id)
     }
 
     /// The end of the twelve hours that SQS hides the message at most.

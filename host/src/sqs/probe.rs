@@ -4,7 +4,6 @@
 //! content (a handle that is none, more messages than a receive can bring) tells whether the like of
 //! it would be allowed.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +27,8 @@ pub enum Verdict {
     Allowed,
     /// The permission is missing.
     Denied(String),
+    /// There is no such queue or topic.
+    Missing(String),
     /// It fails for another reason.
     Failed(String),
     /// It can be tried only by doing it.
@@ -52,6 +53,7 @@ impl Probe {
         let verdict = match tried {
             Ok(_) => Verdict::Allowed,
             Err(error) if error.class == ErrorClass::Denied => Verdict::Denied(error.to_string()),
+            Err(error) if error.class == ErrorClass::Missing => Verdict::Missing(error.to_string()),
             Err(error) => Verdict::Failed(error.to_string()),
         };
         Self {
@@ -93,25 +95,51 @@ impl Probe {
 
     /// Whether something has to be mended.
     pub fn is_wrong(&self) -> bool {
-        matches!(self.verdict, Verdict::Denied(_) | Verdict::Failed(_))
+        !matches!(self.verdict, Verdict::Allowed | Verdict::Untried(_))
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Verdict {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
         match self {
-            Self::Allowed => f.write_str("allowed"),
-            Self::Denied(why) => write!(f, "DENIED: {why}"),
-            Self::Failed(why) => write!(f, "FAILED: {why}"),
-            Self::Untried(why) => write!(f, "not tried: {why}"),
+            Self::Allowed => "allowed",
+            Self::Denied(_) => "DENIED",
+            Self::Missing(_) => "MISSING",
+            Self::Failed(_) => "FAILED",
+            Self::Untried(_) => "not tried",
+        }
+    }
+
+    /// Why, where there is something to say.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Allowed => None,
+            Self::Denied(why) | Self::Missing(why) | Self::Failed(why) | Self::Untried(why) => {
+                Some(why)
+            }
         }
     }
 }
 
-/// Tries everything that a mount needs of SQS and SNS, as far as that changes nothing.
+/// Tries everything that a mount needs of SQS and SNS, as far as that changes nothing. What is
+/// missing and would be created when `run` opens the mount is no fault.
 ///
 /// `connection` is the one of the mount's role.
 pub async fn probe(connection: &Connection, subscription: &SqsSubscription) -> Vec<Probe> {
+    let mut probes = try_all(connection, subscription).await;
+    if subscription.create_if_missing {
+        for probe in &mut probes {
+            if let Verdict::Missing(_) = probe.verdict {
+                let why = "it is missing, and is created when `run` opens the mount";
+                probe.verdict = Verdict::Untried(why.to_owned());
+            }
+        }
+    }
+    probes
+}
+
+async fn try_all(connection: &Connection, subscription: &SqsSubscription) -> Vec<Probe> {
     let mut probes = Vec::new();
     let region = subscription.region.as_deref();
     let mut home = None;
@@ -123,14 +151,14 @@ pub async fn probe(connection: &Connection, subscription: &SqsSubscription) -> V
         let attributes = read.unwrap_or_default();
         home = attributes.arn.as_deref().and_then(TopicHome::of_queue);
         if let (Some(max), Some(dead)) = (subscription.max_attempts, &subscription.dead_letter) {
-            let there = attributes.redrive.map_or("none".to_owned(), |policy| {
-                format!("{} after {}", policy.dead_letter, policy.max_receive_count)
+            let same = attributes.redrive.is_some_and(|policy| {
+                policy.max_receive_count == max.get()
+                    && policy.dead_letter.ends_with(&format!(":{}", dead.name()))
             });
-            let why = format!(
-                "the redrive policy is {there}, and {dead} after {max} is written when `run` opens \
-                 the queue and finds another"
-            );
-            probes.push(Probe::untried(&name, "sqs:SetQueueAttributes", &why));
+            if !same {
+                let why = "`run` writes the redrive policy, which is another one now";
+                probes.push(Probe::untried(&name, "sqs:SetQueueAttributes", why));
+            }
         }
     }
     let dead_letter = subscription.dead_letter.clone().map(TargetRef::Queue);
@@ -288,9 +316,6 @@ mod tests {
             assert_eq!(!probe.is_wrong(), allowed, "{probe:?}");
         }
         let denied = Probe::of("q", "sqs:DeleteMessage", &failed(ErrorClass::Denied));
-        assert!(
-            denied.verdict.to_string().starts_with("DENIED"),
-            "{denied:?}"
-        );
+        assert_eq!(denied.verdict.word(), "DENIED");
     }
 }

@@ -53,6 +53,11 @@ impl Delivery {
             _slot: None,
         }
     }
+
+    /// How often the message has been received by now.
+    pub fn receive_count(&self) -> Option<u32> {
+        self.lease.receives().or(self.message.receive_count)
+    }
 }
 
 /// Where the pump puts what it receives: never an empty batch.
@@ -287,6 +292,9 @@ impl Pump {
             }
             let Some(lease) = self.leases.hold(handle, id.clone(), visibility) else {
                 self.observer.emit(id.as_ref(), Event::HeldAlready);
+                if let (Some(id), Some(receives)) = (&id, message.receive_count) {
+                    self.leases.received_again(id, receives);
+                }
                 continue;
             };
             let message = if self.unwrap_sns {

@@ -122,6 +122,30 @@ async fn a_message_that_is_being_handled_is_not_handled_beside_that() {
     assert!(api.asked().iter().skip(1).all(|asked| *asked >= 3));
 }
 
+// Rules 5.2 and 5.13: a receive of a message that is held counts like any other.
+#[tokio::test(start_paused = true)]
+async fn a_drop_on_a_last_receive_that_came_meanwhile_is_left_to_the_dead_letter_queue() {
+    let api = Scripted::new();
+    let handler = Native::new(HandlerKind::Single, SECOND * 5, |_| Ok(Outcome::Drop));
+    let mut again = message_under("a", "second");
+    again.message.receive_count = Some(2);
+    let again = [(Duration::ZERO, message("a")), (SECOND, again)];
+    let (sqs, observer) = (api.clone(), Observer::of_a_test());
+    let play = play_on(
+        sqs,
+        Some(2),
+        &handler,
+        subscription(1),
+        SECOND * 20,
+        observer,
+    );
+    tokio::join!(play, hand_out(&api, &again));
+    assert_eq!(
+        api.made(),
+        [Made::Visibility("second".into(), Duration::ZERO)]
+    );
+}
+
 // Rule 5.13: in a batch, too, a message has one handling and one settlement.
 #[tokio::test(start_paused = true)]
 async fn a_batch_has_a_message_once() {
