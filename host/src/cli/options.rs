@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{ExitAs, Failed};
 use crate::config::{AwsSettings, HostConfig, Problem};
+use crate::sqs::Connection;
 
 /// The file of the working directory that is taken where no other is named.
 const CONFIG_FILE: &str = "queuelet.toml";
@@ -76,6 +77,24 @@ fn parsed(
         .transpose()
 }
 
+/// Where SQS is, for commands that need no plugins.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ConnectOptions {
+    #[command(flatten)]
+    aws: AwsOptions,
+    /// The configuration file; without it `queuelet.toml` of the working directory, if it is there
+    #[arg(long, value_name = "FILE", env = "QUEUELET_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+impl ConnectOptions {
+    /// The connection that flags, environment and file name.
+    pub(super) async fn connect(&self) -> Result<Connection, Failed> {
+        let config = host_config(self.config.as_deref())?;
+        Ok(Connection::open(&self.aws.over(&config.aws)?).await)
+    }
+}
+
 /// Where the plugins and the configuration are.
 #[derive(Clone, Debug, Args)]
 pub(super) struct PluginOptions {
@@ -106,7 +125,7 @@ impl PluginOptions {
 }
 
 /// The configuration of `file`, or of the working directory's own, or none.
-pub(super) fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
+fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
     let own = Path::new(CONFIG_FILE);
     match file {
         Some(file) => HostConfig::load(file),

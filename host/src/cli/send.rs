@@ -1,7 +1,6 @@
 //! `queuelet send`.
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,12 +8,12 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::json;
 
-use super::options::{AwsOptions, host_config};
+use super::options::ConnectOptions;
 use super::{ExitAs, Failed, Outcome, print_json};
 use crate::config::{QueueRef, duration};
 use crate::handler::{Header, HeaderValue};
 use crate::limits::MAX_DELAY;
-use crate::sqs::{Connection, Outgoing, SqsApi, resolve};
+use crate::sqs::{Outgoing, SqsApi, resolve};
 
 /// Send a message to a queue.
 #[derive(Debug, Args)]
@@ -29,6 +28,9 @@ pub(super) struct SendMessage {
     /// The message group
     #[arg(long, value_name = "ID")]
     group_id: Option<String>,
+    /// The deduplication id, of a FIFO queue that does not take the content for it
+    #[arg(long, value_name = "ID")]
+    deduplication_id: Option<String>,
     /// How long SQS keeps it back: 0s to 15m
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     delay: Option<Duration>,
@@ -39,10 +41,7 @@ pub(super) struct SendMessage {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    aws: AwsOptions,
-    /// The configuration file; without it `queuelet.toml` of the working directory, if it is there
-    #[arg(long, value_name = "FILE", env = "QUEUELET_CONFIG")]
-    config: Option<PathBuf>,
+    options: ConnectOptions,
 }
 
 impl SendMessage {
@@ -77,8 +76,7 @@ impl SendMessage {
             )));
         }
 
-        let config = host_config(self.config.as_deref())?;
-        let connection = Connection::open(&self.aws.over(&config.aws)?).await;
+        let connection = self.options.connect().await?;
         let api = connection.client(queue.region()).or_input()?;
         let endpoint = connection.endpoint();
         let url = resolve(&*api, &queue, false, endpoint.as_deref())
@@ -88,7 +86,7 @@ impl SendMessage {
             body,
             headers,
             group_id: self.group_id,
-            deduplication_id: None,
+            deduplication_id: self.deduplication_id,
             delay: self.delay,
         };
         let mut message_ids = Vec::new();

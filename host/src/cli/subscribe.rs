@@ -1,16 +1,15 @@
 //! `queuelet subscribe`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::options::{AwsOptions, host_config};
+use super::options::ConnectOptions;
 use super::{ExitAs, Outcome, print_json};
 use crate::config::{QueueRef, TopicRef};
-use crate::sqs::{Connection, Subscription, resolve, subscribe_queue_to_topic};
+use crate::sqs::{Subscription, resolve, subscribe_queue_to_topic};
 
 /// Subscribe a queue to a topic, and let the topic send to it.
 #[derive(Debug, Args)]
@@ -26,10 +25,7 @@ pub(super) struct Subscribe {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    aws: AwsOptions,
-    /// The configuration file; without it `queuelet.toml` of the working directory, if it is there
-    #[arg(long, value_name = "FILE", env = "QUEUELET_CONFIG")]
-    config: Option<PathBuf>,
+    options: ConnectOptions,
 }
 
 impl Subscribe {
@@ -45,8 +41,7 @@ impl Subscribe {
             .with_context(|| format!("queue {:?}", self.queue))
             .or_input()?;
 
-        let config = host_config(self.config.as_deref())?;
-        let connection = Connection::open(&self.aws.over(&config.aws)?).await;
+        let connection = self.options.connect().await?;
         let sqs = connection.client(queue.region()).or_input()?;
         let region = topic.region().or(queue.region());
         let sns = connection.sns(region).or_input()?;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-pub(super) use parse::{is_account, is_region};
+pub(super) use parse::{check_place, is_account, is_region};
 
 use crate::limits;
 

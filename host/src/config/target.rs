@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::queue::{QueueRef, QueueRefError, is_account, is_region};
+use super::queue::{QueueRef, QueueRefError, check_place};
 use crate::limits;
 
 /// What tells the name of a topic from the name of a queue.
@@ -108,15 +108,7 @@ fn arn(text: &str) -> Result<TopicRef, TargetRefError> {
         [_, _, service, ..] => return Err(TargetRefError::Service(service.to_owned())),
         [] => return Err(wrong("it is empty")),
     };
-    if !is_region(partition) {
-        return Err(wrong("the partition is not one"));
-    }
-    if !is_region(region) {
-        return Err(wrong("the region is not one"));
-    }
-    if !is_account(account) {
-        return Err(wrong("the account is not 12 digits"));
-    }
+    check_place(partition, region, account).map_err(wrong)?;
     Ok(TopicRef::Arn {
         partition: partition.to_owned(),
         region: region.to_owned(),

@@ -103,15 +103,7 @@ fn arn(text: &str) -> Result<QueueRef, QueueRefError> {
     let [_, partition, _, region, account, name] = parts[..] else {
         return Err(wrong("it does not have six parts"));
     };
-    if !is_region(partition) {
-        return Err(wrong("the partition is not one"));
-    }
-    if !is_region(region) {
-        return Err(wrong("the region is not one"));
-    }
-    if !is_account(account) {
-        return Err(wrong("the account is not 12 digits"));
-    }
+    check_place(partition, region, account).map_err(wrong)?;
     Ok(QueueRef::Arn {
         partition: partition.to_owned(),
         region: region.to_owned(),
@@ -125,6 +117,23 @@ fn arn(text: &str) -> Result<QueueRef, QueueRefError> {
 pub(in crate::config) fn is_region(text: &str) -> bool {
     let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(word)
+}
+
+/// The place that an ARN names, whatever is there; what is wrong with it.
+pub(in crate::config) fn check_place(
+    partition: &str,
+    region: &str,
+    account: &str,
+) -> Result<(), &'static str> {
+    if !is_region(partition) {
+        Err("the partition is not one")
+    } else if !is_region(region) {
+        Err("the region is not one")
+    } else if !is_account(account) {
+        Err("the account is not 12 digits")
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether a text has the form of an account's number.
