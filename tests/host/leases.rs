@@ -117,7 +117,9 @@ async fn what_a_killed_host_held_comes_back_when_its_time_out_lapses() {
     drop(first);
     let second = Process::run(&folder, &local.endpoint, &[]);
     let handling = second.logs_of("jobs", "handling", 1).await;
-    assert_eq!(handling[0].receive_count(), 2);
+    // The poll that the first host had open may have taken it once more: SQS need not hear of a
+    // client that has gone.
+    assert!(handling[0].receive_count() >= 2, "{handling:?}");
 }
 
 // Rule 4.2.

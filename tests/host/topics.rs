@@ -117,6 +117,21 @@ async fn a_reply_whose_host_is_killed_before_the_delete_arrives_once() {
     assert_eq!(local.sqs.held("replies.fifo").await.all(), 1);
 }
 
+// Rules 5.5 and 6.4: nobody knows whether it is out, so it is sent again, and is there once.
+#[tokio::test]
+async fn a_reply_whose_answer_is_lost_is_sent_again_and_arrives_once() {
+    let local = Counted::with(&["source", "replies.fifo"]).await;
+    let forwarder = Forwarder::to(Some(&local.endpoint)).await;
+    forwarder.trouble("SendMessage", "replies.fifo", 2, Trouble::Lose);
+    let mount = "queue = \"source\"\nreply = \"replies.fifo\"\nretry_delay = \"0s\"";
+    let folder = Folder::with("echo", mount);
+    let host = Process::run(&folder, &forwarder.endpoint, &[]);
+    local.sqs.send("source", "one").await;
+    host.logs_of("source", "deleted", 1).await;
+    assert!(local.count("SendMessage", "replies.fifo") >= 3);
+    assert_eq!(local.sqs.held("replies.fifo").await.all(), 1);
+}
+
 /// The statements of a queue's access policy.
 async fn statements(local: &Counted, queue: &str) -> Vec<Value> {
     let policy = local.sqs.document(queue, QueueAttributeName::Policy).await;
