@@ -49,7 +49,8 @@ async fn what_is_published_to_a_fifo_queue_twice_for_one_message_arrives_once() 
     let order = json!({"to": "events.fifo", "body": "hello", "tell": true});
     local.sqs.send("jobs", &order.to_string()).await;
     host.logs("a second failure", 2, |line| {
-        line.message().starts_with("the reply was not sent")
+        line.message()
+            .starts_with("handler failed: error: the handler replies")
     })
     .await;
     assert_eq!(local.sqs.held("events.fifo").await.all(), 1);

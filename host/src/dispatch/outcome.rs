@@ -52,10 +52,11 @@ pub(super) fn hold_back(groups: &[Option<&GroupId>], settlements: &mut [Settleme
 }
 
 /// An answer as the subscription can take it. What it cannot is a failure that says what to set.
-pub fn judge(answer: Answer, has_reply_target: bool, has_dead_letter: bool) -> Answer {
+/// `may_reply` says whether a reply has somewhere to go.
+pub fn judge(answer: Answer, may_reply: impl Fn(&Reply) -> bool, has_dead_letter: bool) -> Answer {
     match answer? {
         Outcome::Reply(replies) if replies.is_empty() => Ok(Outcome::Ack),
-        Outcome::Reply(_) if !has_reply_target => Err(Failure::new(
+        Outcome::Reply(replies) if !replies.iter().all(may_reply) => Err(Failure::new(
             Reason::Error,
             "the handler replies, but the subscription has no target: set `reply` to a queue or a \
              topic in the mount file or the descriptor",
@@ -261,19 +262,19 @@ mod tests {
     #[test]
     fn a_reply_without_a_target_is_a_failure_that_says_what_to_set() {
         let reply = || Ok(Outcome::Reply(vec![Reply::default()]));
-        assert!(judge(reply(), true, false).is_ok());
-        let failure = judge(reply(), false, true).unwrap_err();
+        assert!(judge(reply(), |_| true, false).is_ok());
+        let failure = judge(reply(), |_| false, true).unwrap_err();
         assert!(failure.message.contains("`reply`"), "{failure}");
         let none = Ok(Outcome::Reply(vec![]));
-        assert_eq!(judge(none, false, false), Ok(Outcome::Ack));
+        assert_eq!(judge(none, |_| false, false), Ok(Outcome::Ack));
     }
 
     // Rule 5.14.
     #[test]
     fn a_message_given_up_without_a_dead_letter_queue_has_failed() {
         let given_up = || Ok(Outcome::DeadLetter("broken".into()));
-        assert!(judge(given_up(), false, true).is_ok());
-        let failure = judge(given_up(), true, false).unwrap_err();
+        assert!(judge(given_up(), |_| false, true).is_ok());
+        let failure = judge(given_up(), |_| true, false).unwrap_err();
         assert_eq!(failure.reason, Reason::Error);
         assert!(failure.message.contains("`dead_letter`"), "{failure}");
         assert!(failure.message.contains("broken"), "{failure}");

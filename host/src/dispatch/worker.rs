@@ -14,7 +14,9 @@ use super::outcome::{
 };
 use crate::Shutdown;
 use crate::config::SqsSubscription;
-use crate::handler::{Answer, Call, Failure, GroupId, Handler, HandlerKind, Reason, SqsMessage};
+use crate::handler::{
+    Answer, Call, Failure, GroupId, Handler, HandlerKind, Reason, Reply, SqsMessage,
+};
 use crate::limits::LAST_CALLS;
 use crate::observe::{Event, Observer};
 use crate::sqs::{Delivery, Pace, Publisher, QueueState, Settled, Settler, release_all};
@@ -144,8 +146,8 @@ impl Worker {
 
     /// Calls the handler and decides what becomes of each message.
     async fn call(&self, deliveries: &[Delivery]) -> Vec<Settlement> {
-        for delivery in deliveries {
-            let message = &delivery.message;
+        let messages = deliveries.iter().map(|delivery| &delivery.message);
+        for message in messages.filter(|message| message.undecodable.is_none()) {
             self.observer.emit(
                 message.id.as_ref(),
                 Event::Handling {
@@ -203,7 +205,11 @@ impl Worker {
     }
 
     fn decide(&self, delivery: &Delivery, answer: Answer, took: Duration) -> Settlement {
-        let answer = judge(answer, self.publisher.is_some(), self.dead_letter.is_some());
+        let may_reply = |reply: &Reply| {
+            let publisher = self.publisher.as_ref();
+            publisher.is_some_and(|of| of.has_reply_target() || reply.destination.is_some())
+        };
+        let answer = judge(answer, may_reply, self.dead_letter.is_some());
         let (count, max) = (delivery.receive_count(), self.state.max_receive_count());
         let decided = settlement(
             &answer,

@@ -2,7 +2,8 @@
 //!
 //! SQS looks at who asks before it looks at what is asked. So a call that it must refuse for its
 //! content (a handle that is none, more messages than a receive can bring) tells whether the like of
-//! it would be allowed.
+//! it would be allowed. A server that is not AWS's own might do what AWS refuses, so none is asked to
+//! receive or to send.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::config::{QueueRef, SqsSubscription, TargetRef, TopicRef};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::handler::ReceiptHandle;
 use crate::limits::{MAX_BATCH, MAX_DELAY};
+
+/// Why a call is not tried that only AWS is sure to refuse.
+const NOT_AWS: &str = "the endpoint is not AWS's own, and might do it";
 
 /// What became of one try.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -142,12 +146,13 @@ pub async fn probe(connection: &Connection, subscription: &SqsSubscription) -> V
 async fn try_all(connection: &Connection, subscription: &SqsSubscription) -> Vec<Probe> {
     let mut probes = Vec::new();
     let region = subscription.region.as_deref();
+    let is_aws = connection.endpoint().is_none();
     let mut home = None;
     if let Some((api, url)) = find(connection, &subscription.queue, region, &mut probes).await {
         let name = subscription.queue.to_string();
         let read = api.queue_attributes(&url).await;
         probes.push(Probe::of(&name, "sqs:GetQueueAttributes", &read));
-        probes.extend(probe_source(&*api, &url, &name).await);
+        probes.extend(probe_source(&*api, &url, &name, is_aws).await);
         let attributes = read.unwrap_or_default();
         home = attributes.arn.as_deref().and_then(TopicHome::of_queue);
         if let (Some(max), Some(dead)) = (subscription.max_attempts, &subscription.dead_letter) {
@@ -167,12 +172,13 @@ async fn try_all(connection: &Connection, subscription: &SqsSubscription) -> Vec
         match target {
             TargetRef::Queue(queue) => {
                 if let Some((api, url)) = find(connection, queue, region, &mut probes).await {
-                    probes.extend(probe_queue_target(&*api, &url, &queue.to_string()).await);
+                    let name = queue.to_string();
+                    probes.extend(probe_queue_target(&*api, &url, &name, is_aws).await);
                 }
             }
             TargetRef::Topic(topic) => {
                 if let Some((api, arn)) = find_topic(connection, topic, &home, &mut probes) {
-                    probes.extend(probe_topic_target(&*api, &arn).await);
+                    probes.extend(probe_topic_target(&*api, &arn, is_aws).await);
                 }
             }
         }
@@ -245,53 +251,67 @@ fn find_topic(
 }
 
 /// Tries what a source queue is used for. `name` is what the probes call it.
-async fn probe_source(api: &dyn SqsApi, queue: &QueueUrl, name: &str) -> Vec<Probe> {
+async fn probe_source(api: &dyn SqsApi, queue: &QueueUrl, name: &str, is_aws: bool) -> Vec<Probe> {
     let none = ReceiptHandle::from("queuelet-check-is-no-receipt-handle");
-    let receive = Receive {
-        queue: queue.clone(),
-        // One more than SQS gives. Should a server give them all the same, they are free at once.
-        max: MAX_BATCH + 1,
-        visibility: Some(Duration::ZERO),
-        wait: Duration::ZERO,
-        attempt: None,
+    let received = if is_aws {
+        let receive = Receive {
+            queue: queue.clone(),
+            // One more than SQS gives.
+            max: MAX_BATCH + 1,
+            visibility: Some(Duration::ZERO),
+            wait: Duration::ZERO,
+            attempt: None,
+        };
+        let received = api.receive(receive).await.map(drop);
+        Probe::of_refused(name, "sqs:ReceiveMessage", &received)
+    } else {
+        Probe::untried(name, "sqs:ReceiveMessage", NOT_AWS)
     };
-    let received = api.receive(receive).await.map(drop);
     let deleted = api.delete(queue, &none).await;
     let changed = api.change_visibility(queue, &none, Duration::ZERO).await;
-    [
-        ("sqs:ReceiveMessage", received),
-        ("sqs:DeleteMessage", deleted),
-        ("sqs:ChangeMessageVisibility", changed),
+    vec![
+        received,
+        Probe::of_refused(name, "sqs:DeleteMessage", &deleted),
+        Probe::of_refused(name, "sqs:ChangeMessageVisibility", &changed),
     ]
-    .iter()
-    .map(|(action, tried)| Probe::of_refused(name, action, tried))
-    .collect()
 }
 
 /// Tries what a queue is used for that messages are sent to.
-async fn probe_queue_target(api: &dyn SqsApi, queue: &QueueUrl, name: &str) -> Vec<Probe> {
+async fn probe_queue_target(
+    api: &dyn SqsApi,
+    queue: &QueueUrl,
+    name: &str,
+    is_aws: bool,
+) -> Vec<Probe> {
+    const SEND: &str = "sqs:SendMessage";
     let read = api.queue_attributes(queue).await;
-    let late = Outgoing {
-        body: "sent by no one: its delay is longer than SQS takes".into(),
-        delay: Some(MAX_DELAY + Duration::from_secs(1)),
-        ..Outgoing::default()
+    let sent = if is_aws {
+        let late = Outgoing {
+            body: "sent by no one: its delay is longer than SQS takes".into(),
+            delay: Some(MAX_DELAY + Duration::from_secs(1)),
+            ..Outgoing::default()
+        };
+        let sent = api.send(queue, &late).await.map(drop);
+        Probe::of_refused(name, SEND, &sent)
+    } else {
+        Probe::untried(name, SEND, NOT_AWS)
     };
-    let sent = api.send(queue, &late).await.map(drop);
-    vec![
-        Probe::of(name, "sqs:GetQueueAttributes", &read),
-        Probe::of_refused(name, "sqs:SendMessage", &sent),
-    ]
+    vec![Probe::of(name, "sqs:GetQueueAttributes", &read), sent]
 }
 
 /// Tries what a topic is used for that messages are published to.
-async fn probe_topic_target(api: &dyn SnsApi, topic: &TopicArn) -> Vec<Probe> {
+async fn probe_topic_target(api: &dyn SnsApi, topic: &TopicArn, is_aws: bool) -> Vec<Probe> {
+    const PUBLISH: &str = "sns:Publish";
+    let name = topic.as_str();
     let read = api.topic_attributes(topic).await;
-    // SNS takes no empty message.
-    let sent = api.publish(topic, &Outgoing::default()).await.map(drop);
-    vec![
-        Probe::of(topic.as_str(), "sns:GetTopicAttributes", &read),
-        Probe::of_refused(topic.as_str(), "sns:Publish", &sent),
-    ]
+    let sent = if is_aws {
+        // SNS takes no empty message.
+        let sent = api.publish(topic, &Outgoing::default()).await.map(drop);
+        Probe::of_refused(name, PUBLISH, &sent)
+    } else {
+        Probe::untried(name, PUBLISH, NOT_AWS)
+    };
+    vec![Probe::of(name, "sns:GetTopicAttributes", &read), sent]
 }
 
 #[cfg(test)]
