@@ -38,6 +38,12 @@ pub const MAX_RECEIVE_COUNT: u32 = 1000;
 /// The longest delay of a message (`DelaySeconds`).
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
 
+/// A length of time as SQS counts it: in whole seconds, a fraction rounded up, since less than was
+/// asked for could be too little.
+pub fn whole_seconds(length: Duration) -> Duration {
+    Duration::from_secs(length.as_secs() + u64::from(length.subsec_nanos() > 0))
+}
+
 // ---- defaults of a subscription --------------------------------------------------------------
 
 /// A full long poll: the fewest empty receives, which are billed like full ones.
@@ -109,6 +115,9 @@ pub const SETTLE_BACKOFF_MAX: Duration = Duration::from_secs(5);
 pub const SETTLE_REFUSED_MAX: Duration = Duration::from_secs(30);
 /// How long a settlement waits for others to share its call, with `settle = "batched"`.
 pub const SETTLE_TOGETHER: Duration = Duration::from_millis(50);
+/// The same while no handler is at work, so that nobody else's could come: enough for those that
+/// settle at the same moment.
+pub const SETTLE_ALONE: Duration = Duration::from_millis(2);
 /// How many messages that were finished and are perhaps not deleted a queue's memory holds: at about
 /// 200 bytes each, 2 MB.
 pub const FINISHED_MAX: usize = 10_000;

@@ -12,7 +12,7 @@ mod signature;
 /// alone where the mount names it. After it may stand, in any order:
 ///
 /// - `reply("orders-events")`: what the function returns is sent to that queue (a name, a URL or an
-///   ARN; FIFO queues and SNS topics are refused), unless the mount names another. It is whatever
+///   ARN) or topic (`sns:NAME` or an ARN), unless the mount names another. It is whatever
 ///   serialises, as JSON, or a `Reply` or `Vec<Reply>`, or an `Option` or a `Result` of one of
 ///   these. `reply` alone leaves the target to the mount.
 /// - `batch`: the parameter is a batch, which is what one receive brought. A slice or a `Vec` is one

@@ -12,7 +12,7 @@ use super::options::{AwsOptions, PluginOptions, guests};
 use super::{ExitAs, Outcome, print_json};
 use crate::config::{AwsSettings, Level};
 use crate::host::Plugins;
-use crate::sqs::{Connection, Probe, iam_policy, probe};
+use crate::sqs::{Connection, Probe, Verdict, iam_policy, probe};
 
 /// Check every plugin and every mount, with no network call unless --online asks for them.
 #[derive(Debug, Args)]
@@ -110,11 +110,11 @@ fn print_online(online: &Online) {
     }
     let wrong = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
     if wrong > 0 {
-        complain!(
-            "error: {wrong} of {} tries failed; `queuelet check --iam` prints the policy that the \
-             mounts need",
-            online.len()
-        );
+        complain!("error: {wrong} of {} tries failed", online.len());
+    }
+    let is_denied = |probe: &Probe| matches!(probe.verdict, Verdict::Denied(_));
+    if online.iter().any(|(_, probe)| is_denied(probe)) {
+        complain!("`queuelet check --iam` prints the policy that the mounts need");
     }
 }
 

@@ -12,14 +12,14 @@ use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome};
 use crate::local::{LocalServer, SnapshotFile};
 
-/// Serve a local SQS alone.
+/// Serve a local SQS and SNS alone.
 #[derive(Debug, Args)]
 pub(super) struct Local {
     /// The loopback address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9324")]
     listen: SocketAddr,
     /// Keep queues, messages and topics in FILE: they are read from it at the start, and written to it
-    /// when they change and at the end
+    /// within a second or so of a change and at the end
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 }

@@ -65,7 +65,7 @@ enum Command {
     Run(run::Run),
     /// Build the example plugins, run them in local mode, and show what happens
     Demo(demo::Demo),
-    /// Serve a local SQS alone, for any AWS client, until SIGTERM
+    /// Serve a local SQS and SNS alone, for any AWS client, until SIGTERM
     Local(local::Local),
     /// Check every plugin and every mount, with no network call
     Check(check::Check),

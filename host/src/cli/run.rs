@@ -25,7 +25,7 @@ pub(super) struct Run {
     plugins: PluginOptions,
     #[command(flatten)]
     aws: AwsOptions,
-    /// Run against an SQS inside this process, and print its URL on the first line of stdout.
+    /// Run against an SQS and SNS inside this process, and print its URL on the first line of stdout.
     /// Queues that mounts name are created. ADDR is a loopback address, by default with a free port
     #[arg(
         long,
@@ -37,7 +37,7 @@ pub(super) struct Run {
     )]
     local: Option<SocketAddr>,
     /// Keep what is in the queues and topics of --local in FILE: it is read from it at the start, and
-    /// written to it when it changes and at the end
+    /// written to it within a second or so of a change and at the end
     #[arg(long, value_name = "FILE", requires = "local")]
     snapshot: Option<PathBuf>,
     /// How long handlers may go on after SIGTERM, before they are interrupted

@@ -28,7 +28,7 @@ pub(super) struct SendMessage {
     /// The message group
     #[arg(long, value_name = "ID")]
     group_id: Option<String>,
-    /// The deduplication id, of a FIFO queue that does not take the content for it
+    /// The deduplication id, on a FIFO queue; without it each message has one of its own
     #[arg(long, value_name = "ID")]
     deduplication_id: Option<String>,
     /// How long SQS keeps it back: 0s to 15m
@@ -76,21 +76,33 @@ impl SendMessage {
             )));
         }
 
+        let is_fifo = queue.name().is_fifo();
+        if is_fifo && self.group_id.is_none() {
+            return Err(Failed::Input(anyhow!(
+                "{queue} is a FIFO queue: name the message group with --group-id"
+            )));
+        }
+
         let connection = self.options.connect().await?;
         let api = connection.client(queue.region()).or_input()?;
         let endpoint = connection.endpoint();
         let url = resolve(&*api, &queue, false, endpoint.as_deref())
             .await
             .or_running()?;
-        let message = Outgoing {
+        let mut message = Outgoing {
             body,
             headers,
             group_id: self.group_id,
             deduplication_id: self.deduplication_id,
             delay: self.delay,
         };
+        let is_named = message.deduplication_id.is_some();
         let mut message_ids = Vec::new();
         for _ in 0..self.repeat {
+            if is_fifo && !is_named {
+                // Each send is a message of its own, whatever was sent before.
+                message.deduplication_id = Some(format!("{:032x}", rand::random::<u128>()));
+            }
             let sent = api.send(&url, &message).await.or_running()?;
             message_ids.push(sent.to_string());
         }

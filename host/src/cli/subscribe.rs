@@ -7,8 +7,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::ConnectOptions;
-use super::{ExitAs, Outcome, print_json};
+use super::{ExitAs, Failed, Outcome, print_json};
 use crate::config::{QueueRef, TopicRef};
+use crate::error::ErrorClass;
 use crate::sqs::{Subscription, resolve, subscribe_queue_to_topic};
 
 /// Subscribe a queue to a topic, and let the topic send to it.
@@ -46,12 +47,19 @@ impl Subscribe {
         let region = topic.region().or(queue.region());
         let sns = connection.sns(region).or_input()?;
         let endpoint = connection.endpoint();
-        let url = resolve(&*sqs, &queue, self.create, endpoint.as_deref())
-            .await
-            .or_running()?;
-        let subscribed = subscribe_queue_to_topic(&*sqs, &*sns, &url, &topic, self.create)
-            .await
-            .or_running()?;
+        let subscribed = async {
+            let url = resolve(&*sqs, &queue, self.create, endpoint.as_deref()).await?;
+            subscribe_queue_to_topic(&*sqs, &*sns, &url, &topic, self.create).await
+        };
+        let subscribed = subscribed.await.map_err(|error| {
+            let missing = error.class() == Some(ErrorClass::Missing) && !self.create;
+            let error = anyhow::Error::new(error);
+            Failed::Running(if missing {
+                error.context("it is missing; --create makes it")
+            } else {
+                error
+            })
+        })?;
 
         let subscription = match &subscribed.subscription {
             Subscription::Confirmed(arn) => Some(arn.as_str()),

@@ -82,6 +82,8 @@ impl<'a> Assembly<'a> {
         self.problems.extend(delays.err().map(|problem| *problem));
         self.check_redrive();
         self.check_reply();
+        self.check_destinations();
+        self.check_subscribe();
         Assembled {
             subscription: self.subscription(),
             problems: self.problems,
@@ -152,7 +154,7 @@ impl<'a> Assembly<'a> {
             Problem::new(Class::IncompleteRedrive, message)
                 .setting(has.key())
                 .given(&given.text)
-                .allowed(format!("with {}", missing.key()))
+                .allowed("max_attempts and dead_letter together")
                 .at(&given.place),
         );
     }
@@ -233,6 +235,43 @@ impl<'a> Assembly<'a> {
                 &given.place,
             ));
         }
+    }
+
+    fn check_destinations(&mut self) {
+        let Some(given) = self.own.given(Name::Destinations) else {
+            return;
+        };
+        let written = given.text.split(',').map(str::trim);
+        let targets = self.own.targets(Name::Destinations).unwrap_or_default();
+        let notes = written.zip(targets).filter_map(|(text, target)| {
+            let TargetRef::Queue(QueueRef::Name(mapped)) = target else {
+                return None;
+            };
+            let note = mapping(text, mapped)?;
+            Some(note.setting(Name::Destinations.key(), text, &given.place))
+        });
+        self.notes.extend(notes);
+    }
+
+    /// A standard topic does not deliver to a FIFO queue (SPEC 6.7).
+    fn check_subscribe(&mut self) {
+        let (Some(queue), Some(topics), Some(given)) = (
+            self.own.queue(Name::Queue),
+            self.own.topics(Name::Subscribe),
+            self.own.given(Name::Subscribe),
+        ) else {
+            return;
+        };
+        let standard = topics.iter().filter(|topic| !topic.name().is_fifo());
+        let problems = standard.filter(|_| queue.name().is_fifo()).map(|topic| {
+            let message = format!("{topic} is a standard topic, which delivers to no FIFO queue");
+            Problem::new(Class::InvalidQueue, message)
+                .setting(Name::Subscribe.key())
+                .given(&given.text)
+                .allowed("topics that end in .fifo, or a standard queue")
+                .at(&given.place)
+        });
+        self.problems.extend(problems);
     }
 
     /// The region of a URL or an ARN wins, and who sets another one beside it is told (SPEC 1.1).
@@ -472,9 +511,14 @@ fn name_changed(layer: &Layer, name: Name) -> Option<Note> {
     let Some(QueueRef::Name(mapped)) = queue else {
         return None;
     };
-    (mapped.as_str() != given.text).then(|| {
+    let note = mapping(&given.text, mapped)?;
+    Some(note.setting(name.key(), &given.text, &given.place))
+}
+
+fn mapping(text: &str, mapped: &QueueName) -> Option<Note> {
+    (mapped.as_str() != text).then(|| {
         let message = format!("SQS does not take every character of it: the queue is {mapped}");
-        Note::new(Level::Info, message).setting(name.key(), &given.text, &given.place)
+        Note::new(Level::Info, message)
     })
 }
 

@@ -71,7 +71,7 @@ pub(super) fn read(
             within(&given, &least, &most)
                 .map_err(|side| refuse(format!("{}; this is {}", side.of_time(), setting.doc)))?;
             Value::Duration(if whole_seconds {
-                round_up(given)
+                limits::whole_seconds(given)
             } else {
                 given
             })
@@ -146,11 +146,6 @@ fn within<T: PartialOrd>(given: &T, least: &T, most: &T) -> Result<(), Beyond> {
     } else {
         Ok(())
     }
-}
-
-/// SQS counts in whole seconds, and less than was asked for could be too little.
-fn round_up(length: Duration) -> Duration {
-    Duration::from_secs(length.as_secs() + u64::from(length.subsec_nanos() > 0))
 }
 
 fn queue(text: &str) -> Result<QueueRef, String> {

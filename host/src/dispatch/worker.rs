@@ -17,9 +17,9 @@ use crate::config::SqsSubscription;
 use crate::handler::{
     Answer, Call, Failure, GroupId, Handler, HandlerKind, Reason, Reply, SqsMessage,
 };
-use crate::limits::LAST_CALLS;
+use crate::limits::{LAST_CALLS, whole_seconds};
 use crate::observe::{Event, Observer};
-use crate::sqs::{Delivery, Pace, Publisher, QueueState, Settled, Settler, release_all};
+use crate::sqs::{AtWork, Delivery, Pace, Publisher, QueueState, Settled, Settler, release_all};
 
 /// Whether a message is gone from its queue, once its settlement has ended.
 enum Gone {
@@ -108,6 +108,7 @@ impl Worker {
     /// Calls the handler with messages, which are not none, and settles them. Answers the groups of
     /// those that are left on the queue.
     async fn handle(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
+        let at_work = self.settler.at_work();
         let decided = tokio::select! {
             decided = self.call(&deliveries) => decided,
             () = self.shutdown.deadline.cancelled() => {
@@ -119,7 +120,7 @@ impl Worker {
             }
         };
         let done: Vec<_> = deliveries.iter().map(|_| Ending::default()).collect();
-        let settling = self.settle_all(&deliveries, decided, &done);
+        let settling = self.settle_all(&deliveries, decided, &done, at_work);
         tokio::select! {
             () = settling => {}
             // Settlements that are still tried when the deadline has passed get a last moment.
@@ -226,18 +227,28 @@ impl Worker {
                 took,
                 receive_count: count,
                 again_after: match decided {
-                    Settlement::PutBack(delay) => Some(delay),
+                    Settlement::PutBack(delay) if !is_last(count, max) => {
+                        Some(whole_seconds(delay))
+                    }
                     _ => None,
                 },
             },
         );
-        if answer.is_err()
-            && let Some(max_receive_count) = max
-            && is_last(count, max)
-        {
-            self.observer.emit(id, Event::GivenUp { max_receive_count });
+        if answer.is_err() {
+            self.given_up(&delivery.message, count);
         }
         decided
+    }
+
+    /// Says so where a message that failed has no receive left.
+    fn given_up(&self, message: &SqsMessage, count: Option<u32>) {
+        let max = self.state.max_receive_count();
+        if let Some(max_receive_count) = max
+            && is_last(count, max)
+        {
+            let id = message.id.as_ref();
+            self.observer.emit(id, Event::GivenUp { max_receive_count });
+        }
     }
 
     /// Carries out what was decided, and notes in `done` how each message ended.
@@ -246,12 +257,14 @@ impl Worker {
         deliveries: &[Delivery],
         mut decided: Vec<Settlement>,
         done: &[Ending],
+        at_work: Option<AtWork>,
     ) {
         let groups: Vec<_> = deliveries.iter().map(|one| self.feed.group(one)).collect();
         self.hold_back(deliveries, &groups, &mut decided);
         let mut decided = self.send(deliveries, decided).await;
         // What could not be sent stays on the queue, and so does what is behind it.
         self.hold_back(deliveries, &groups, &mut decided);
+        drop(at_work);
         let settled = deliveries.iter().zip(decided).zip(done);
         join_all(settled.map(async |((delivery, decided), done)| {
             let gone = match decided {
@@ -284,7 +297,7 @@ impl Worker {
     /// Sends the replies of messages, and those that are given up to the dead-letter queue. What was
     /// sent is to be deleted then, the rest put back (rules 5.5, 5.14).
     async fn send(&self, deliveries: &[Delivery], mut decided: Vec<Settlement>) -> Vec<Settlement> {
-        let (mut replies, mut letters) = (Vec::new(), Vec::new());
+        let (mut replies, mut letters, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
         let messages = deliveries.iter().map(|one| &one.message);
         for (place, (message, decided)) in messages.zip(&mut decided).enumerate() {
             match decided {
@@ -293,6 +306,7 @@ impl Worker {
                 }
                 Settlement::DeadLetter(reason) => {
                     let letter = dead_letter(message, reason);
+                    reasons.push(std::mem::take(reason));
                     letters.push((place, (Arc::clone(message), vec![letter])));
                 }
                 Settlement::Delete | Settlement::PutBack(_) => {}
@@ -312,11 +326,13 @@ impl Worker {
                 // `judge` lets none through where there is no target.
                 None => vec![false; places.len()],
             };
-            for (place, sent) in places.into_iter().zip(sent) {
+            for (nth, (place, sent)) in places.into_iter().zip(sent).enumerate() {
                 let message = &deliveries[place].message;
                 decided[place] = if sent {
                     let event = if given_up {
-                        Event::DeadLettered
+                        Event::DeadLettered {
+                            reason: &reasons[nth],
+                        }
                     } else {
                         Event::Replied
                     };
@@ -324,6 +340,7 @@ impl Worker {
                     Settlement::Delete
                 } else {
                     let (count, random) = (deliveries[place].receive_count(), rand::random());
+                    self.given_up(message, count);
                     let delay = retry_delay(&self.subscription.retry, count, random);
                     Settlement::PutBack(delay)
                 };

@@ -84,7 +84,7 @@ pub enum Event<'a> {
         took: Duration,
         /// How often the message has been received.
         receive_count: Option<u32>,
-        /// After how long it is handed out again, where it is.
+        /// After how long it is handed out again, where it is: whole seconds, which is all SQS knows.
         again_after: Option<Duration>,
     },
     /// A message's lease ended before a handler was free: it is not handled here.
@@ -117,7 +117,10 @@ pub enum Event<'a> {
     /// Every reply of a message was sent.
     Replied,
     /// A message was sent to the dead-letter queue because its handler gave it up.
-    DeadLettered,
+    DeadLettered {
+        /// Why.
+        reason: &'a str,
+    },
     /// A message's outcome counts as a retry: one before it in its group stays on the queue.
     HeldBack,
     /// The queue's redrive policy was written.

@@ -78,7 +78,7 @@ impl Observer {
             Event::Published { .. } => add(Count::Published, 1),
             Event::PublishFailed { .. } => add(Count::PublishFailed, 1),
             Event::Replied => add(Count::Replied, 1),
-            Event::DeadLettered => add(Count::DeadLettered, 1),
+            Event::DeadLettered { .. } => add(Count::DeadLettered, 1),
             Event::Deleted => add(Count::Deleted, 1),
             Event::Released { messages } => add(Count::Released, *messages),
             Event::Interrupted => add(Count::Interrupted, 1),
@@ -212,7 +212,7 @@ impl Observer {
                 id,
                 reason = failure.reason.as_str(),
                 receive_count = receive_count.unwrap_or(0),
-                again_after = ?again_after.unwrap_or_default(),
+                again_after = again_after.map(tracing::field::debug),
                 ?took,
                 "handler failed: {failure}"
             ),
@@ -244,7 +244,13 @@ impl Observer {
                 )
             }
             Event::Replied => line!(debug, id, "replied"),
-            Event::DeadLettered => line!(info, id, "given up: sent to the dead-letter queue"),
+            Event::DeadLettered { reason } => {
+                line!(
+                    info,
+                    id,
+                    "given up, and sent to the dead-letter queue: {reason}"
+                )
+            }
             Event::HeldBack => line!(
                 debug,
                 id,

@@ -1,9 +1,11 @@
 //! Settlements that share calls: `settle = "batched"` (rule 5.10).
 //!
-//! Invariants: a call has 1 to 10 entries and waits at most [`SETTLE_TOGETHER`] for the tenth; an
+//! Invariants: a call has 1 to 10 entries and waits at most [`SETTLE_TOGETHER`] for the tenth, and
+//! hardly at all once no handler is at work whose message could join it; an
 //! entry whose settlement waits no more is not sent; every entry that was sent has an answer of its
 //! own.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::api::{QueueUrl, SqsApi};
 use crate::error::CallError;
 use crate::handler::ReceiptHandle;
-use crate::limits::{CALL_TIMEOUT, MAX_BATCH, SETTLE_TOGETHER};
+use crate::limits::{CALL_TIMEOUT, MAX_BATCH, SETTLE_ALONE, SETTLE_TOGETHER};
 
 /// Gathers the deletes and visibility changes of one queue.
 pub struct Batcher {
@@ -23,6 +25,18 @@ pub struct Batcher {
     queue: QueueUrl,
     waiting: Mutex<Waiting>,
     changed: Notify,
+    /// How many calls of handlers are under way: their messages will want to be settled.
+    at_work: AtomicUsize,
+}
+
+/// A handler is at work until this is dropped.
+pub struct AtWork(Arc<Batcher>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.at_work.fetch_sub(1, Relaxed);
+        self.0.changed.notify_one();
+    }
 }
 
 #[derive(Default)]
@@ -52,7 +66,25 @@ impl Batcher {
             queue,
             waiting: Mutex::default(),
             changed: Notify::new(),
+            at_work: AtomicUsize::new(0),
         })
+    }
+
+    /// Says that a handler is at work.
+    pub(super) fn at_work(self: &Arc<Self>) -> AtWork {
+        self.at_work.fetch_add(1, Relaxed);
+        AtWork(Arc::clone(self))
+    }
+
+    /// How long the oldest entry waits for company.
+    fn patience(&self, stopping: bool) -> Duration {
+        if stopping {
+            Duration::ZERO
+        } else if self.at_work.load(Relaxed) == 0 {
+            SETTLE_ALONE
+        } else {
+            SETTLE_TOGETHER
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -106,12 +138,13 @@ impl Batcher {
         loop {
             let now = Instant::now();
             let stopping = stop.is_cancelled();
+            let patience = self.patience(stopping);
             let (deletes, changes, next) = {
                 let mut waiting = self.waiting();
                 (
-                    waiting.deletes.take_due(now, stopping),
-                    waiting.changes.take_due(now, stopping),
-                    earlier(waiting.deletes.due(stopping), waiting.changes.due(stopping)),
+                    waiting.deletes.take_due(now, patience),
+                    waiting.changes.take_due(now, patience),
+                    earlier(waiting.deletes.due(patience), waiting.changes.due(patience)),
                 )
             };
             if !deletes.is_empty() {
@@ -206,18 +239,18 @@ impl<T> Gather<T> {
         self.entries.push((now, entry));
     }
 
-    /// When the oldest has waited long enough: in a full call, or where `none_waits`, no time.
-    fn due(&self, none_waits: bool) -> Option<Instant> {
+    /// When the oldest has waited long enough: for its `patience`, and in a full call no time.
+    fn due(&self, patience: Duration) -> Option<Instant> {
         let (oldest, _) = self.entries.first()?;
-        if none_waits || self.entries.len() >= MAX_BATCH.into() {
+        if self.entries.len() >= MAX_BATCH.into() {
             return Some(*oldest);
         }
-        Some(*oldest + SETTLE_TOGETHER)
+        Some(*oldest + patience)
     }
 
     /// The entries of one call, where one is due at `now`.
-    fn take_due(&mut self, now: Instant, none_waits: bool) -> Vec<T> {
-        if self.due(none_waits).is_none_or(|due| due > now) {
+    fn take_due(&mut self, now: Instant, patience: Duration) -> Vec<T> {
+        if self.due(patience).is_none_or(|due| due > now) {
             return Vec::new();
         }
         let most = self.entries.len().min(MAX_BATCH.into());
@@ -239,14 +272,21 @@ mod tests {
         api: Arc<Scripted>,
         batcher: Arc<Batcher>,
         stop: CancellationToken,
+        at_work: Option<AtWork>,
     }
 
+    /// With a handler at work, whose message may come.
     fn rig() -> Rig {
         let api = Scripted::new();
         let batcher = Batcher::new(api.clone(), QueueUrl::new("http://sqs/q"));
         let stop = CancellationToken::new();
         tokio::spawn(Arc::clone(&batcher).run(stop.clone()));
-        Rig { api, batcher, stop }
+        Rig {
+            at_work: Some(batcher.at_work()),
+            api,
+            batcher,
+            stop,
+        }
     }
 
     impl Rig {
@@ -273,18 +313,32 @@ mod tests {
     fn entries_wait_for_company_until_they_are_ten_or_50_ms_old() {
         let start = Instant::now();
         let mut gather = Gather::default();
-        assert_eq!(gather.due(false), None);
+        assert_eq!(gather.due(SETTLE_TOGETHER), None);
         gather.push(start, 0);
         gather.push(start + ms(30), 1);
-        assert_eq!(gather.due(false), Some(start + ms(50)));
-        assert!(gather.take_due(start + ms(49), false).is_empty());
-        assert_eq!(gather.take_due(start + ms(50), false), [0, 1]);
+        assert_eq!(gather.due(SETTLE_TOGETHER), Some(start + ms(50)));
+        assert!(gather.take_due(start + ms(49), SETTLE_TOGETHER).is_empty());
+        assert_eq!(gather.take_due(start + ms(50), SETTLE_TOGETHER), [0, 1]);
         for n in 0..12 {
             gather.push(start, n);
         }
-        assert_eq!(gather.take_due(start, false).len(), 10);
-        assert!(gather.take_due(start, false).is_empty());
-        assert_eq!(gather.take_due(start, true), [10, 11]);
+        assert_eq!(gather.take_due(start, SETTLE_TOGETHER).len(), 10);
+        assert!(gather.take_due(start, SETTLE_TOGETHER).is_empty());
+        assert_eq!(gather.take_due(start, Duration::ZERO), [10, 11]);
+    }
+
+    // Rule 5.10: a worker that is alone does not wait for a company that cannot come.
+    #[tokio::test(start_paused = true)]
+    async fn an_entry_hardly_waits_once_no_handler_is_at_work() {
+        let mut rig = rig();
+        let begun = Instant::now();
+        rig.deletes(1).await;
+        assert_eq!(begun.elapsed(), SETTLE_TOGETHER);
+        rig.at_work = None;
+        let begun = Instant::now();
+        rig.deletes(3).await;
+        assert_eq!(begun.elapsed(), SETTLE_ALONE);
+        assert_eq!(rig.sizes(), [1, 3]);
     }
 
     // Rule 5.10.

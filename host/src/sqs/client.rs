@@ -22,7 +22,7 @@ use super::message::{attribute, received};
 use super::redrive::RedrivePolicy;
 use crate::error::CallError;
 use crate::handler::{MessageId, ReceiptHandle};
-use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, RECEIVE_GRACE};
+use crate::limits::{CALL_TIMEOUT, CONNECT_TIMEOUT, RECEIVE_GRACE, whole_seconds};
 
 /// [`SqsApi`] by the AWS SDK.
 pub struct AwsSqs {
@@ -85,8 +85,7 @@ pub(super) fn timeouts(attempt: Duration) -> TimeoutConfig {
 
 /// Whole seconds, a fraction rounded up (rules 1.3, 1.4, 5.4).
 fn seconds(duration: Duration) -> i32 {
-    let whole = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
-    i32::try_from(whole).unwrap_or(i32::MAX)
+    i32::try_from(whole_seconds(duration).as_secs()).unwrap_or(i32::MAX)
 }
 
 impl SqsApi for AwsSqs {

@@ -35,7 +35,7 @@ mod trouble;
 mod wire;
 
 pub use api::{Called, Outgoing, QueueAttributes, QueueUrl, Receive, Received, SqsApi};
-pub use batcher::Batcher;
+pub use batcher::{AtWork, Batcher};
 pub use client::AwsSqs;
 pub use connection::Connection;
 pub use iam::policy as iam_policy;

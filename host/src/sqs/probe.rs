@@ -57,7 +57,9 @@ impl Probe {
         let verdict = match tried {
             Ok(_) => Verdict::Allowed,
             Err(error) if error.class == ErrorClass::Denied => Verdict::Denied(error.to_string()),
-            Err(error) if error.class == ErrorClass::Missing => Verdict::Missing(error.to_string()),
+            Err(error) if error.class == ErrorClass::Missing => {
+                Verdict::Missing(format!("{error} (create it, or set create_if_missing)"))
+            }
             Err(error) => Verdict::Failed(error.to_string()),
         };
         Self {
@@ -233,12 +235,10 @@ fn find_topic(
 ) -> Option<(Arc<AwsSns>, TopicArn)> {
     const ACTION: &str = "sns:GetTopicAttributes";
     let name = topic.to_string();
-    let arn = match topic_arn(topic, home.as_ref()) {
-        Ok(arn) => arn,
-        Err(error) => {
-            probes.push(Probe::of(&name, ACTION, &Err::<(), _>(error)));
-            return None;
-        }
+    let Ok(arn) = topic_arn(topic, home.as_ref()) else {
+        let why = "its account and region are the source queue's, whose ARN could not be read";
+        probes.push(Probe::untried(&name, ACTION, why));
+        return None;
     };
     let region = arn.as_str().split(':').nth(3);
     match connection.sns(region) {

@@ -15,14 +15,14 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::api::{Called, QueueUrl, SqsApi};
-use super::batcher::Batcher;
+use super::batcher::{AtWork, Batcher};
 use super::memory::Finished;
 use super::pump::Delivery;
 use crate::backoff::{Backoff, doubled};
 use crate::error::{CallError, ErrorClass};
 use crate::handler::ReceiptHandle;
 use crate::limits::{
-    CALL_TIMEOUT, MAX_BATCH, SETTLE_BACKOFF, SETTLE_BACKOFF_MAX, SETTLE_REFUSED_MAX,
+    CALL_TIMEOUT, MAX_BATCH, SETTLE_BACKOFF, SETTLE_BACKOFF_MAX, SETTLE_REFUSED_MAX, whole_seconds,
 };
 use crate::observe::{Event, Observer};
 
@@ -77,6 +77,12 @@ impl Settler {
             batcher: Some(batcher),
             ..self
         }
+    }
+
+    /// Says that a handler is at work, whose messages will be settled: who shares calls waits for
+    /// them.
+    pub fn at_work(&self) -> Option<AtWork> {
+        self.batcher.as_ref().map(Batcher::at_work)
     }
 
     /// The messages that were finished and are perhaps not deleted.
@@ -234,8 +240,7 @@ fn attempt(left: Duration, tries: u32) -> Duration {
 /// `delay` in whole seconds, rounded up, which is all that SQS knows; or what fits into `left` of
 /// the twelve hours (rule 5.4).
 fn fit(delay: Duration, left: Duration) -> Duration {
-    let whole = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
-    Duration::from_secs(whole.min(left.as_secs()))
+    whole_seconds(delay).min(Duration::from_secs(left.as_secs()))
 }
 
 /// Of a delay that SQS says is past the twelve hours: what the message is hidden for already, which

@@ -74,7 +74,7 @@ fn replies_go_to_a_queue_or_a_topic_and_lists_are_arrays_or_commas() {
         &host,
         single(
             "queue = 'orders.fifo'\nreply = 'sns:answers.fifo'\nreply_group = 'all'\n\
-             destinations = ['audit', 'sns:alarms']\nsubscribe = ['incoming']\n",
+             destinations = ['audit', 'sns:alarms']\nsubscribe = ['incoming.fifo']\n",
         ),
     );
     let topic = Some("sns:answers.fifo".parse().unwrap());
@@ -82,7 +82,10 @@ fn replies_go_to_a_queue_or_a_topic_and_lists_are_arrays_or_commas() {
     assert_eq!(subscription.reply_group.as_deref(), Some("all"));
     let listed = ["audit", "sns:alarms"].map(|target| target.parse().unwrap());
     assert_eq!(subscription.destinations, listed);
-    assert_eq!(subscription.subscribe, ["sns:incoming".parse().unwrap()]);
+    assert_eq!(
+        subscription.subscribe,
+        ["sns:incoming.fifo".parse().unwrap()]
+    );
 
     let mut plugin = described(
         HandlerKind::Single,
@@ -106,6 +109,31 @@ fn replies_go_to_a_queue_or_a_topic_and_lists_are_arrays_or_commas() {
         let problem = only(refused(single(&format!("queue = 'orders'\n{line}"))));
         assert!(problem.contains(what), "{line}: {problem}");
     }
+}
+
+// SPEC 6.7
+#[test]
+fn a_fifo_queue_is_subscribed_to_fifo_topics_alone() {
+    let text = "queue = 'orders.fifo'\nsubscribe = ['news.fifo', 'alerts']";
+    let problem = only(refused(single(text)));
+    assert!(
+        problem.contains("sns:alerts is a standard topic"),
+        "{problem}"
+    );
+    let text = "queue = 'orders'\nsubscribe = ['news.fifo', 'alerts']";
+    served(&HostConfig::default(), single(text));
+}
+
+// SPEC 1.2
+#[test]
+fn a_destination_whose_name_was_changed_is_noted() {
+    let text = "queue = 'orders'\ndestinations = ['audit', 'topic:alerts', 'sns:alerts']";
+    let resolved = resolved(&[single(text)]);
+    let [note] = &resolved.notes[..] else {
+        panic!("{:?}", resolved.notes);
+    };
+    assert_eq!(note.given.as_deref(), Some("topic:alerts"));
+    assert!(note.message.contains("topic-alerts"), "{note}");
 }
 
 // SPEC 1.9
