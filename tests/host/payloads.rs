@@ -43,7 +43,7 @@ async fn assert_refused(target: &str, cases: &[(Value, &str)]) {
         let id = local.sqs.send("source", &ascii(reply)).await;
         let refused = host
             .logs("a reply that is refused", 1, |line| {
-                line.field("id") == id && line.message().starts_with("the reply was not sent")
+                line.field("id") == id && line.message().starts_with("what was to be sent was not")
             })
             .await;
         assert!(refused[0].message().contains(says), "{says}: {refused:?}");
@@ -136,7 +136,7 @@ async fn a_reply_is_measured_against_the_limit_of_its_own_target() {
         .await;
     let refused = host
         .logs("a reply that is refused", 1, |line| {
-            line.message().starts_with("the reply was not sent")
+            line.message().starts_with("what was to be sent was not")
         })
         .await;
     assert!(refused[0].message().contains("2048"), "{refused:?}");

@@ -8,7 +8,7 @@ use crate::{until, when};
 /// Waits until the reply of a message of `source` could not be sent so often.
 async fn not_sent(host: &Process, count: usize) {
     host.logs("a reply that is not sent", count, |line| {
-        line.field("queue") == "source" && line.message().starts_with("the reply was not sent")
+        line.field("queue") == "source" && line.message().starts_with("what was to be sent was not")
     })
     .await;
 }

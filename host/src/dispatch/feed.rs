@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc};
 
 use super::lines::Lines;
-use crate::handler::{GroupId, HandlerKind};
+use crate::handler::{GroupId, HandlerKind, MessageId};
 use crate::sqs::Delivery;
 
 /// What the workers of one subscription take from.
@@ -98,14 +98,27 @@ impl Feed {
         Turn {
             feed: self,
             groups: groups.cloned().collect(),
+            messages: deliveries
+                .iter()
+                .filter_map(|one| one.message.id.clone())
+                .collect(),
         }
     }
 
-    fn finish(&self, groups: &HashSet<GroupId>, left: &HashSet<GroupId>) -> Vec<Delivery> {
+    fn finish(
+        &self,
+        groups: &HashSet<GroupId>,
+        left: &HashSet<GroupId>,
+        messages: &HashSet<MessageId>,
+    ) -> Vec<Delivery> {
         if groups.is_empty() {
             return Vec::new();
         }
-        let tail = self.lines().finish(groups, left);
+        let came_back = |one: &Delivery| {
+            let id = one.message.id.as_ref();
+            id.is_some_and(|id| messages.contains(id))
+        };
+        let tail = self.lines().finish(groups, left, came_back);
         self.freed.notify_waiters();
         tail
     }
@@ -124,13 +137,15 @@ impl Feed {
 pub(super) struct Turn<'a> {
     feed: &'a Feed,
     groups: HashSet<GroupId>,
+    messages: HashSet<MessageId>,
 }
 
 impl Turn<'_> {
     /// The call has ended and its messages are settled. Answers what has to be released: the
     /// messages that wait behind one that is `left` on the queue.
     pub(super) fn finish(mut self, left: &HashSet<GroupId>) -> Vec<Delivery> {
-        self.feed.finish(&std::mem::take(&mut self.groups), left)
+        let groups = std::mem::take(&mut self.groups);
+        self.feed.finish(&groups, left, &self.messages)
     }
 }
 
@@ -139,6 +154,6 @@ impl Drop for Turn<'_> {
     /// back by itself, after them.
     fn drop(&mut self) {
         let groups = std::mem::take(&mut self.groups);
-        drop(self.feed.finish(&groups, &groups));
+        drop(self.feed.finish(&groups, &groups, &self.messages));
     }
 }

@@ -60,8 +60,14 @@ impl<T> Lines<T> {
 
     /// A call has ended and its messages are settled: its `groups` are free. Of the groups that are
     /// `left` a message is still on the queue: what waits of them is handed back, to be released,
-    /// for it has to come after that message.
-    pub(super) fn finish(&mut self, groups: &HashSet<GroupId>, left: &HashSet<GroupId>) -> Vec<T> {
+    /// for it has to come after that message. But not what `came_back`: that is the very message,
+    /// received again already.
+    pub(super) fn finish(
+        &mut self,
+        groups: &HashSet<GroupId>,
+        left: &HashSet<GroupId>,
+        came_back: impl Fn(&T) -> bool,
+    ) -> Vec<T> {
         self.busy.retain(|group| !groups.contains(group));
         let mut tail = Vec::new();
         if left.is_empty() {
@@ -71,7 +77,7 @@ impl<T> Lines<T> {
             let items = std::mem::take(&mut waiting.items);
             for (group, item) in items {
                 match group {
-                    Some(group) if left.contains(&group) => tail.push(item),
+                    Some(group) if left.contains(&group) && !came_back(&item) => tail.push(item),
                     group => waiting.items.push((group, item)),
                 }
             }
@@ -120,12 +126,24 @@ mod tests {
         assert_eq!(lines.next(), Some(vec!["A1"]));
         assert_eq!(lines.next(), Some(vec!["B1"]));
         assert_eq!(lines.next(), None);
-        assert!(lines.finish(&groups(&["A"]), &groups(&[])).is_empty());
+        assert!(
+            lines
+                .finish(&groups(&["A"]), &groups(&[]), |_| false)
+                .is_empty()
+        );
         assert_eq!(lines.next(), Some(vec!["A2"]));
         assert_eq!(lines.next(), None);
-        assert!(lines.finish(&groups(&["B"]), &groups(&[])).is_empty());
+        assert!(
+            lines
+                .finish(&groups(&["B"]), &groups(&[]), |_| false)
+                .is_empty()
+        );
         assert_eq!(lines.next(), Some(vec!["B2"]));
-        assert!(lines.finish(&groups(&["A"]), &groups(&[])).is_empty());
+        assert!(
+            lines
+                .finish(&groups(&["A"]), &groups(&[]), |_| false)
+                .is_empty()
+        );
         assert_eq!(lines.next(), Some(vec!["A3"]));
         assert!(lines.is_empty());
     }
@@ -135,9 +153,22 @@ mod tests {
     fn the_tail_of_a_group_that_failed_is_handed_back() {
         let mut lines = lines(&[&["A1"], &["A2"], &["B1"], &["A3"]]);
         assert_eq!(lines.next(), Some(vec!["A1"]));
-        assert_eq!(lines.finish(&groups(&["A"]), &groups(&["A"])), ["A2", "A3"]);
+        assert_eq!(
+            lines.finish(&groups(&["A"]), &groups(&["A"]), |_| false),
+            ["A2", "A3"]
+        );
         assert_eq!(lines.next(), Some(vec!["B1"]));
         assert!(lines.is_empty());
+    }
+
+    // Rule 5.12: a message that is back before its settlement was answered is not released again.
+    #[test]
+    fn a_message_that_came_back_is_no_tail_of_its_own() {
+        let mut lines = lines(&[&["A1"], &["A2"], &["A1"]]);
+        assert_eq!(lines.next(), Some(vec!["A1"]));
+        let tail = lines.finish(&groups(&["A"]), &groups(&["A"]), |item| *item == "A1");
+        assert_eq!(tail, ["A2"]);
+        assert_eq!(lines.next(), Some(vec!["A1"]));
     }
 
     // Rule 5.12: a batch waits for each of its groups, and nothing overtakes it.
@@ -146,7 +177,10 @@ mod tests {
         let mut lines = lines(&[&["A1", "B1"], &["B2", "C1"], &["C2"], &["D1"]]);
         assert_eq!(lines.next(), Some(vec!["A1", "B1"]));
         assert_eq!(lines.next(), Some(vec!["D1"]), "C2 is after C1");
-        assert_eq!(lines.finish(&groups(&["A", "B"]), &groups(&["B"])), ["B2"]);
+        assert_eq!(
+            lines.finish(&groups(&["A", "B"]), &groups(&["B"]), |_| false),
+            ["B2"]
+        );
         assert_eq!(lines.next(), Some(vec!["C1"]));
         assert_eq!(lines.next(), None);
     }
@@ -157,7 +191,11 @@ mod tests {
         let mut lines = lines(&[&["-1"], &["-2"], &["-3"]]);
         assert_eq!(lines.next(), Some(vec!["-1"]));
         assert_eq!(lines.next(), Some(vec!["-2"]));
-        assert!(lines.finish(&groups(&[]), &groups(&[])).is_empty());
+        assert!(
+            lines
+                .finish(&groups(&[]), &groups(&[]), |_| false)
+                .is_empty()
+        );
         assert_eq!(lines.take_all(), ["-3"]);
         assert!(lines.is_empty());
     }

@@ -24,27 +24,37 @@ pub enum Settlement {
     DeadLetter(String),
 }
 
-impl Settlement {
-    /// Whether the message stays on the queue for sure. What is to be deleted may still stay.
-    fn leaves(&self) -> bool {
-        matches!(self, Self::PutBack(_))
+/// A message of a call, as far as its group's order goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InGroup<'a> {
+    /// Its group, on a FIFO queue.
+    pub(super) group: Option<&'a GroupId>,
+    /// Whether SQS moves it to the dead-letter queue if it is put back.
+    pub(super) is_last: bool,
+}
+
+impl InGroup<'_> {
+    /// Whether what follows in its group has to come after it, once it is settled so. What is moved
+    /// to the dead-letter queue is out of the way, and releasing what follows would only burn the
+    /// receives of that.
+    pub(super) fn stays(&self, settlement: &Settlement) -> bool {
+        matches!(settlement, Settlement::PutBack(_)) && !self.is_last
     }
 }
 
 /// Rule 5.12 within one call: after the first message of a group that stays on the queue, those of
-/// its group stay too, to come back after it. `groups` are the messages' own, in order. Answers the
-/// places that were changed.
-pub(super) fn hold_back(groups: &[Option<&GroupId>], settlements: &mut [Settlement]) -> Vec<usize> {
+/// its group stay too, to come back after it. Answers the places that were changed.
+pub(super) fn hold_back(messages: &[InGroup<'_>], settlements: &mut [Settlement]) -> Vec<usize> {
     let mut left = HashSet::new();
     let mut held = Vec::new();
-    for (place, (group, settlement)) in groups.iter().zip(settlements).enumerate() {
-        let Some(group) = group else { continue };
+    for (place, (message, settlement)) in messages.iter().zip(settlements).enumerate() {
+        let Some(group) = message.group else { continue };
         if left.contains(group) {
-            if !settlement.leaves() {
+            if !matches!(settlement, Settlement::PutBack(_)) {
                 held.push(place);
             }
             *settlement = Settlement::PutBack(Duration::ZERO);
-        } else if settlement.leaves() {
+        } else if message.stays(settlement) {
             left.insert(group);
         }
     }
@@ -85,9 +95,13 @@ pub fn settlement(
     match answer {
         Ok(Outcome::Ack) => Settlement::Delete,
         // The next receive would be one too many, so SQS moves the message to the dead-letter
-        // queue instead of handing it out (rule 5.2).
+        // queue instead of handing it out (rule 5.2). Where it was handed out all the same, that
+        // queue takes nothing now, and a message that comes at once would come at once for ever.
         Ok(Outcome::Drop) if is_last(receive_count, max_receive_count) => {
             Settlement::PutBack(Duration::ZERO)
+        }
+        Ok(Outcome::Drop) if is_past_last(receive_count, max_receive_count) => {
+            Settlement::PutBack(retry_delay(retry, receive_count, random))
         }
         Ok(Outcome::Drop) => Settlement::Delete,
         Ok(Outcome::Retry) => Settlement::PutBack(Duration::ZERO),
@@ -129,10 +143,13 @@ pub(super) fn dead_letter(message: &SqsMessage, reason: &str) -> Reply {
 
 /// Whether SQS will not hand the message out again: the next receive would be one too many.
 pub(super) fn is_last(receive_count: Option<u32>, max_receive_count: Option<u32>) -> bool {
-    match (receive_count, max_receive_count) {
-        (Some(count), Some(max)) => count >= max,
-        _ => false,
-    }
+    receive_count.is_some() && receive_count == max_receive_count
+}
+
+/// Whether SQS has handed the message out more often than its redrive policy allows: the dead-letter
+/// queue is missing, or cannot be written.
+pub(super) fn is_past_last(receive_count: Option<u32>, max_receive_count: Option<u32>) -> bool {
+    matches!((receive_count, max_receive_count), (Some(count), Some(max)) if count > max)
 }
 
 /// How long a failed message waits: the policy's delay, doubled with each receive after the first,
@@ -215,7 +232,7 @@ mod tests {
         for (count, max, want) in [
             (Some(1), Some(3), Settlement::Delete),
             (Some(3), Some(3), Settlement::PutBack(secs(0))),
-            (Some(4), Some(3), Settlement::PutBack(secs(0))),
+            (Some(4), Some(3), Settlement::PutBack(secs(8))),
             (Some(3), None, Settlement::Delete),
             (None, Some(3), Settlement::Delete),
         ] {
@@ -280,11 +297,29 @@ mod tests {
         assert!(failure.message.contains("broken"), "{failure}");
     }
 
+    // Rule 5.12: what SQS moves to the dead-letter queue is in nobody's way.
+    #[test]
+    fn a_message_on_its_last_receive_holds_nobody_back() {
+        let a = GroupId::from("A");
+        let of = |is_last| InGroup {
+            group: Some(&a),
+            is_last,
+        };
+        let mut settlements = [Settlement::PutBack(secs(1)), Settlement::Delete];
+        assert!(hold_back(&[of(true), of(true)], &mut settlements).is_empty());
+        assert_eq!(settlements[1], Settlement::Delete);
+        assert_eq!(hold_back(&[of(false), of(false)], &mut settlements), [1]);
+    }
+
     // Rule 5.12: [A1 fails, B1, A2, B2] in one call.
     #[test]
     fn what_comes_after_a_message_that_stays_stays_too() {
         let (a, b) = (GroupId::from("A"), GroupId::from("B"));
         let groups = [Some(&a), Some(&b), Some(&a), Some(&b), None, Some(&a)];
+        let groups = groups.map(|group| InGroup {
+            group,
+            is_last: false,
+        });
         let mut settlements = [
             Settlement::PutBack(secs(1)),
             Settlement::Delete,

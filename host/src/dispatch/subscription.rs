@@ -14,8 +14,8 @@ use crate::config::{SettleMode, SqsSubscription};
 use crate::handler::{Handler, HandlerKind};
 use crate::observe::{Event, Observer};
 use crate::sqs::{
-    Batcher, Finished, LeaseKeeper, OpenQueue, Pace, Publisher, Pump, QueueState, Settler, Slots,
-    SqsApi, keep_reading, release_all,
+    Batcher, Finished, LeaseKeeper, OpenQueue, Pace, Publisher, Pump, QueueState, Redrive, Settler,
+    Slots, SqsApi, keep_reading, release_all,
 };
 
 /// A mount with everything it needs to run.
@@ -55,7 +55,14 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         subscription,
         handler,
         api,
-        queue: OpenQueue { url, state, .. },
+        queue:
+            OpenQueue {
+                url,
+                state,
+                create,
+                endpoint,
+                ..
+            },
         finished,
         publisher,
         dead_letter,
@@ -105,6 +112,11 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         api,
         queue: url,
         create: (subscription.create_if_missing).then(|| subscription.queue.clone()),
+        redrive: Redrive {
+            subscription: Arc::clone(&subscription),
+            create,
+            endpoint,
+        },
         wait: subscription.wait,
         receive: subscription.receive.get(),
         visibility: subscription.visibility,

@@ -146,6 +146,8 @@ async fn play_on(
             url: queue,
             arn: None,
             dead_letter: None,
+            create: false,
+            endpoint: None,
             state: Arc::new(QueueState::new(SECOND * 30, max_receive_count)),
         },
         finished: Finished::new(),

@@ -1,6 +1,6 @@
 //! A worker: takes messages, calls the handler, settles what it answers.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::feed::Feed;
 use super::outcome::{
-    Settlement, answers_for, dead_letter, hold_back, is_last, judge, retry_delay, settlement,
+    InGroup, Settlement, answers_for, dead_letter, hold_back, is_last, is_past_last, judge,
+    retry_delay, settlement,
 };
 use crate::Shutdown;
 use crate::config::SqsSubscription;
@@ -21,7 +22,8 @@ use crate::limits::{LAST_CALLS, whole_seconds};
 use crate::observe::{Event, Observer};
 use crate::sqs::{AtWork, Delivery, Pace, Publisher, QueueState, Settled, Settler, release_all};
 
-/// Whether a message is gone from its queue, once its settlement has ended.
+/// Whether a message is out of the way of those behind it, once its settlement has ended: deleted for
+/// certain, or left to the dead-letter queue.
 enum Gone {
     Yes,
     No,
@@ -244,10 +246,13 @@ impl Worker {
     fn given_up(&self, message: &SqsMessage, count: Option<u32>) {
         let max = self.state.max_receive_count();
         if let Some(max_receive_count) = max
-            && is_last(count, max)
+            && (is_last(count, max) || is_past_last(count, max))
         {
-            let id = message.id.as_ref();
-            self.observer.emit(id, Event::GivenUp { max_receive_count });
+            let event = Event::GivenUp {
+                max_receive_count,
+                is_past: is_past_last(count, max),
+            };
+            self.observer.emit(message.id.as_ref(), event);
         }
     }
 
@@ -259,22 +264,30 @@ impl Worker {
         done: &[Ending],
         at_work: Option<AtWork>,
     ) {
-        let groups: Vec<_> = deliveries.iter().map(|one| self.feed.group(one)).collect();
-        self.hold_back(deliveries, &groups, &mut decided);
+        let places: Vec<_> = deliveries.iter().map(|one| self.in_group(one)).collect();
+        self.hold_back(deliveries, &places, &mut decided);
         let mut decided = self.send(deliveries, decided).await;
         // What could not be sent stays on the queue, and so does what is behind it.
-        self.hold_back(deliveries, &groups, &mut decided);
+        self.hold_back(deliveries, &places, &mut decided);
         drop(at_work);
-        let settled = deliveries.iter().zip(decided).zip(done);
-        join_all(settled.map(async |((delivery, decided), done)| {
+        self.set_pace(&places, &decided);
+        let settled = deliveries.iter().zip(places).zip(decided).zip(done);
+        join_all(settled.map(async |(((delivery, place), decided), done)| {
+            let stays = place.stays(&decided);
             let gone = match decided {
                 Settlement::PutBack(delay) => {
-                    self.put_back(delivery, delay).await;
-                    Gone::No
+                    if let Some(pace) = self.pace.as_ref().filter(|_| stays) {
+                        pace.closed().await;
+                    }
+                    self.settler.put_back(delivery, delay).await;
+                    if stays { Gone::No } else { Gone::Yes }
                 }
                 _ => {
                     done.is_finished.store(true, Relaxed);
-                    self.delete(delivery).await
+                    match self.settler.delete(delivery).await {
+                        Settled::Done => Gone::Yes,
+                        Settled::Failed => Gone::No,
+                    }
                 }
             };
             let _ = done.gone.set(gone);
@@ -282,13 +295,43 @@ impl Worker {
         .await;
     }
 
+    fn in_group<'a>(&self, delivery: &'a Delivery) -> InGroup<'a> {
+        let max = self.state.max_receive_count();
+        InGroup {
+            group: self.feed.group(delivery),
+            is_last: is_last(delivery.receive_count(), max),
+        }
+    }
+
+    /// Tells the pump of a FIFO queue with a redrive policy which groups are being retried now, and
+    /// which not any more.
+    fn set_pace(&self, places: &[InGroup<'_>], decided: &[Settlement]) {
+        let (Some(pace), Some(_)) = (&self.pace, self.state.max_receive_count()) else {
+            return;
+        };
+        let mut delays: HashMap<&GroupId, Option<Duration>> = HashMap::new();
+        for (place, decided) in places.iter().zip(decided) {
+            let Some(group) = place.group else { continue };
+            let delay = delays.entry(group).or_default();
+            if let (Settlement::PutBack(of), true) = (decided, place.stays(decided)) {
+                *delay = (*delay).max(Some(*of));
+            }
+        }
+        for (group, delay) in delays {
+            match delay {
+                Some(delay) => pace.retried(group.clone(), delay, self.state.visibility()),
+                None => pace.over(group),
+            }
+        }
+    }
+
     fn hold_back(
         &self,
         deliveries: &[Delivery],
-        groups: &[Option<&GroupId>],
+        places: &[InGroup<'_>],
         decided: &mut [Settlement],
     ) {
-        for place in hold_back(groups, decided) {
+        for place in hold_back(places, decided) {
             let id = deliveries[place].message.id.as_ref();
             self.observer.emit(id, Event::HeldBack);
         }
@@ -347,31 +390,6 @@ impl Worker {
             }
         }
         decided
-    }
-
-    async fn delete(&self, delivery: &Delivery) -> Gone {
-        let settled = self.settler.delete(delivery).await;
-        if settled == Settled::Failed {
-            return Gone::No;
-        }
-        if let (Some(pace), Some(group)) = (&self.pace, self.feed.group(delivery)) {
-            pace.over(group);
-        }
-        Gone::Yes
-    }
-
-    async fn put_back(&self, delivery: &Delivery, delay: Duration) {
-        let max = self.state.max_receive_count();
-        if let (Some(pace), Some(group), Some(_)) = (&self.pace, self.feed.group(delivery), max) {
-            if is_last(delivery.receive_count(), max) {
-                // SQS moves it to the dead-letter queue.
-                pace.over(group);
-            } else {
-                pace.retried(group.clone(), delay, self.state.visibility());
-                pace.closed().await;
-            }
-        }
-        self.settler.put_back(delivery, delay).await;
     }
 
     /// Releases what the drain deadline found unfinished.

@@ -93,6 +93,8 @@ pub enum Event<'a> {
     GivenUp {
         /// How many receives the queue's redrive policy allows.
         max_receive_count: u32,
+        /// Whether it has had more than those: the dead-letter queue does not take it.
+        is_past: bool,
     },
     /// A reply was sent.
     ReplySent {
@@ -129,6 +131,11 @@ pub enum Event<'a> {
         old: Option<&'a str>,
         /// What is there now.
         new: &'a str,
+    },
+    /// The queue was created anew, and its redrive policy could not be written.
+    RedriveNotWritten {
+        /// Why.
+        error: &'a SqsError,
     },
     /// The queue is subscribed to a topic.
     SubscribedTo {

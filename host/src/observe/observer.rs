@@ -100,6 +100,7 @@ impl Observer {
             | Event::GivenUp { .. }
             | Event::HeldBack
             | Event::RedriveWritten { .. }
+            | Event::RedriveNotWritten { .. }
             | Event::SubscribedTo { .. }
             | Event::NotBegun
             | Event::PutBack { .. }
@@ -221,18 +222,31 @@ impl Observer {
                 id,
                 "the lease ended before a handler was free, so the message is not handled here"
             ),
-            Event::GivenUp { max_receive_count } => line!(
+            Event::GivenUp {
+                max_receive_count,
+                is_past: false,
+            } => line!(
                 warn,
                 id,
                 max_receive_count,
                 "that was the message's last receive: SQS moves it to the dead-letter queue"
+            ),
+            Event::GivenUp {
+                max_receive_count,
+                is_past: true,
+            } => line!(
+                warn,
+                id,
+                max_receive_count,
+                "the message was received more often than its redrive policy allows: the \
+                 dead-letter queue does not take it; see whether it is there"
             ),
             Event::ReplySent { target } => line!(debug, id, to = target, "reply sent"),
             Event::ReplyFailed { error } => {
                 line!(
                     warn,
                     id,
-                    "the reply was not sent, so the message is retried: {error}"
+                    "what was to be sent was not, so the message is retried: {error}"
                 )
             }
             Event::Published { target } => line!(debug, id, to = target, "published"),
@@ -261,6 +275,11 @@ impl Observer {
                 old = old.unwrap_or("none"),
                 new,
                 "redrive policy written"
+            ),
+            Event::RedriveNotWritten { error } => line!(
+                error,
+                "the queue was created anew and its redrive policy is not written, so nothing goes \
+                 to the dead-letter queue until the next start: {error}"
             ),
             Event::SubscribedTo {
                 topic,

@@ -49,7 +49,7 @@ pub(crate) use payload::is_marked;
 pub use probe::{Probe, Verdict, probe};
 pub use publish::{Publisher, Target, Targets};
 pub use pump::{Delivery, Intake, Pump, Slots};
-pub use redrive::RedrivePolicy;
+pub use redrive::{Redrive, RedrivePolicy};
 pub use reread::keep_reading;
 pub use settle::{Settled, Settler, release_all};
 pub use sns::{AwsSns, SnsApi, Subscription, TopicArn, TopicAttributes, TopicHome};

@@ -78,6 +78,10 @@ pub struct OpenQueue {
     pub arn: Option<String>,
     /// The ARN of the dead-letter queue that its redrive policy names.
     pub dead_letter: Option<String>,
+    /// Whether what is missing was to be created.
+    pub create: bool,
+    /// What stood in for host and port of a URL that SQS returns.
+    pub endpoint: Option<String>,
     /// What is known of it.
     pub state: Arc<QueueState>,
 }
@@ -129,6 +133,8 @@ pub async fn open(
         url,
         arn: attributes.arn,
         dead_letter: redrive.map(|policy| policy.dead_letter),
+        create,
+        endpoint: endpoint.map(str::to_owned),
         state: Arc::new(QueueState::new(visibility, max_receive_count)),
     })
 }

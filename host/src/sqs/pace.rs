@@ -6,6 +6,7 @@
 //! and a failed message is put back only once no receive is open that asked for more.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,25 +21,28 @@ pub struct Pace {
     /// The groups whose first message is being retried, and until when it is waited for: another
     /// host may have received it, or it may have been deleted.
     retried: Mutex<HashMap<GroupId, Instant>>,
-    /// Whether a receive is open that asked for more than one message.
-    open: watch::Sender<bool>,
+    /// The number of the receive that is open and asked for more than one message.
+    open: watch::Sender<Option<u64>>,
+    /// How many such receives there were.
+    polls: AtomicU64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
         Self {
             retried: Mutex::default(),
-            open: watch::Sender::new(false),
+            open: watch::Sender::new(None),
+            polls: AtomicU64::new(0),
         }
     }
 }
 
 /// A receive that asked for more than one message is open until this is dropped.
-pub(super) struct OpenPoll<'a>(&'a watch::Sender<bool>);
+pub(super) struct OpenPoll<'a>(&'a watch::Sender<Option<u64>>);
 
 impl Drop for OpenPoll<'_> {
     fn drop(&mut self) {
-        self.0.send_replace(false);
+        self.0.send_replace(None);
     }
 }
 
@@ -54,10 +58,15 @@ impl Pace {
         self.groups().remove(group);
     }
 
-    /// Waits until no receive is open that asked for more than one message.
+    /// Waits until the receive has ended that is open now and asked for more than one message. A
+    /// later one is none of the caller's, who has said [`Pace::retried`] before.
     pub async fn closed(&self) {
+        let mut open = self.open.subscribe();
+        let Some(now) = *open.borrow_and_update() else {
+            return;
+        };
         // The sender is ours, so waiting cannot fail.
-        let _ = self.open.subscribe().wait_for(|open| !open).await;
+        let _ = open.wait_for(|open| *open != Some(now)).await;
     }
 
     /// How many messages a receive may ask for that could bring `most`, and what to hold while it
@@ -70,7 +79,8 @@ impl Pace {
         if most <= 1 || !groups.is_empty() {
             return (1, None);
         }
-        self.open.send_replace(true);
+        let number = self.polls.fetch_add(1, Relaxed);
+        self.open.send_replace(Some(number));
         (most, Some(OpenPoll(&self.open)))
     }
 
@@ -118,5 +128,18 @@ mod tests {
         let (asked, one) = pace.ask(1);
         assert_eq!((asked, one.is_none()), (1, true));
         pace.closed().await;
+    }
+
+    // Rule 5.12: one receive follows another without a pause, and who waits must not miss the end.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_receive_is_not_held_up_by_the_next_one() {
+        let pace = Pace::default();
+        let (_, first) = pace.ask(10);
+        let waiting = pace.closed();
+        tokio::pin!(waiting);
+        assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+        drop(first);
+        let (_, _second) = pace.ask(10);
+        waiting.await;
     }
 }

@@ -19,6 +19,7 @@ use super::lease::{Lease, LeaseKeeper};
 use super::notification::unwrap_sns;
 use super::open::{QueueState, resolve};
 use super::pace::Pace;
+use super::redrive::Redrive;
 use super::reread::read_once;
 use super::settle::Settler;
 use super::trouble::{Attempt, Trouble, is_answer, pause_after};
@@ -109,6 +110,8 @@ pub struct Pump {
     /// The queue to create where it is missing, by how it was named; none where it is not to be
     /// created (rule 1.8).
     pub create: Option<QueueRef>,
+    /// What writes the redrive policy that the mount declares on a queue that was created anew.
+    pub redrive: Redrive,
     /// The long poll's wait: whole seconds, 0 to 20.
     pub wait: Duration,
     /// The most messages of one receive: 1 to 10.
@@ -335,6 +338,10 @@ impl Pump {
             &self.observer,
         )
         .await;
+        let (api, observer) = (&*self.api, &self.observer);
+        self.redrive
+            .write(api, &self.queue, &self.state, observer)
+            .await;
     }
 
     fn failed(&self, error: &CallError, trouble: &mut Trouble, took: Duration) -> Duration {

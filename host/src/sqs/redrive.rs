@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::api::{QueueAttributes, QueueUrl, SqsApi};
-use super::open::resolve;
+use super::open::{QueueState, resolve};
 use crate::config::{QueueRef, SqsSubscription};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::observe::{Event, Observer};
@@ -43,6 +43,46 @@ impl RedrivePolicy {
             "maxReceiveCount": self.max_receive_count,
         })
         .to_string()
+    }
+}
+
+/// What it takes to write a mount's redrive policy again, on a queue that was created anew.
+#[derive(Clone, Debug)]
+pub struct Redrive {
+    /// The mount.
+    pub subscription: Arc<SqsSubscription>,
+    /// Whether a dead-letter queue that is missing is created.
+    pub create: bool,
+    /// What stands in for host and port of a URL that SQS returns.
+    pub endpoint: Option<String>,
+}
+
+impl Redrive {
+    /// Writes the policy, where the mount declares one and the queue has another one or none; its
+    /// receive count is in force from then on. A failure is an event: the queue is served all the same, as the one before it was.
+    pub(super) async fn write(
+        &self,
+        api: &dyn SqsApi,
+        queue: &QueueUrl,
+        state: &QueueState,
+        observer: &Observer,
+    ) {
+        if self.subscription.max_attempts.is_none() {
+            return;
+        }
+        let written = async {
+            let attributes = api.queue_attributes(queue).await;
+            let attributes = attributes.map_err(|error| refused(&self.subscription, error))?;
+            let (subscription, queue) = (&self.subscription, (queue, &attributes));
+            let endpoint = self.endpoint.as_deref();
+            write_redrive(api, subscription, queue, self.create, endpoint, observer).await
+        };
+        match written.await {
+            Ok(policy) => {
+                state.set_max_receive_count(policy.map(|policy| policy.max_receive_count));
+            }
+            Err(error) => observer.emit(None, Event::RedriveNotWritten { error: &error }),
+        }
     }
 }
 

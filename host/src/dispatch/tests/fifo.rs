@@ -305,6 +305,45 @@ async fn a_poison_head_is_the_only_dead_letter_of_its_group() {
     }
 }
 
+// Rule 5.12: a group's healthy tail does not burn its receives, however many of it fail.
+#[tokio::test(start_paused = true)]
+async fn only_what_fails_becomes_a_dead_letter_of_a_group_that_fails_often() {
+    const GROUP: [&str; 9] = ["A0", "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8"];
+    let poison = u32::MAX;
+    let table: [(u32, &[(&str, u32)], &[&str]); 4] = [
+        (
+            2,
+            &[("A0", 1), ("A3", poison), ("A5", poison)],
+            &["A3", "A5"],
+        ),
+        (3, &[("A0", 1), ("A2", 1), ("A4", poison)], &["A4"]),
+        (1, &[("A0", 1)], &["A0"]),
+        (1, &[("A3", 1), ("A4", 1)], &["A3", "A4"]),
+    ];
+    for kind in [HandlerKind::Single, HandlerKind::Batch] {
+        for (max_receive_count, times, dead) in table {
+            for workers in [1, 4] {
+                let queue = Fifo::new(&GROUP, max_receive_count);
+                let handler = failing(kind, SECOND / 10, times);
+                play_fifo(&queue, &handler, workers, SECOND * 120).await;
+                assert_eq!(queue.dead(), dead, "{kind}, {max_receive_count}, {workers}");
+                assert_eq!(queue.left(), []);
+            }
+        }
+    }
+}
+
+// Rule 5.12: an ack and a failure of one group in one call do not wait for each other.
+#[tokio::test(start_paused = true)]
+async fn a_batch_with_an_ack_before_a_failure_of_its_group_goes_on() {
+    let queue = Fifo::new(&["A1", "A2", "A3", "B1"], 3);
+    let handler = failing(HandlerKind::Batch, SECOND / 10, &[("A2", 1)]);
+    play_fifo(&queue, &handler, 1, SECOND * 20).await;
+    assert_eq!(handler.begun(), ["A1 A2 A3 B1", "A2", "A3"]);
+    assert_eq!(queue.left(), []);
+    assert_eq!(queue.dead(), Vec::<&str>::new());
+}
+
 // Rule 5.12: [A1 fails, B1, A2, B2] in one call.
 #[tokio::test(start_paused = true)]
 async fn in_a_batch_what_follows_a_failure_of_its_group_comes_back_after_it() {

@@ -1,6 +1,8 @@
 //! The pump against a scripted SQS, on a paused clock.
 
 use super::*;
+use crate::config::{HostConfig, PluginSettings, resolve as resolve_mounts};
+use crate::handler::HandlerKind;
 use crate::observe::Count;
 use crate::sqs::api::QueueAttributes;
 use crate::sqs::memory::Finished;
@@ -14,6 +16,22 @@ struct Rig {
     shutdown: Shutdown,
 }
 
+/// Of a mount that declares none.
+fn redrive() -> Redrive {
+    let plugin = PluginSettings {
+        name: "p".into(),
+        kind: HandlerKind::Single,
+        descriptor: vec![("queue".into(), "q".into())],
+        mount_file: None,
+    };
+    let mut resolved = resolve_mounts(&HostConfig::default(), &[plugin]);
+    Redrive {
+        subscription: Arc::new(resolved.subscriptions.remove(0)),
+        create: true,
+        endpoint: None,
+    }
+}
+
 fn rig(wait: Duration, slots: Slots) -> Rig {
     let api = Scripted::new();
     let queue = QueueUrl::new("http://sqs/q");
@@ -22,6 +40,7 @@ fn rig(wait: Duration, slots: Slots) -> Rig {
         api: api.clone(),
         queue: queue.clone(),
         create: None,
+        redrive: redrive(),
         wait,
         receive: 10,
         visibility: Some(Duration::from_secs(30)),
