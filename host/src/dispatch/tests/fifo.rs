@@ -310,7 +310,9 @@ async fn a_poison_head_is_the_only_dead_letter_of_its_group() {
 async fn only_what_fails_becomes_a_dead_letter_of_a_group_that_fails_often() {
     const GROUP: [&str; 9] = ["A0", "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8"];
     let poison = u32::MAX;
-    let table: [(u32, &[(&str, u32)], &[&str]); 4] = [
+    /// The policy's receives, how often what fails, and what becomes a dead letter.
+    type Row = (u32, &'static [(&'static str, u32)], &'static [&'static str]);
+    let table: [Row; 4] = [
         (
             2,
             &[("A0", 1), ("A3", poison), ("A5", poison)],
