@@ -309,16 +309,16 @@ async fn a_poison_head_is_the_only_dead_letter_of_its_group() {
 #[tokio::test(start_paused = true)]
 async fn only_what_fails_becomes_a_dead_letter_of_a_group_that_fails_often() {
     const GROUP: [&str; 9] = ["A0", "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8"];
-    let poison = u32::MAX;
+    const POISON: u32 = u32::MAX;
     /// The policy's receives, how often what fails, and what becomes a dead letter.
     type Row = (u32, &'static [(&'static str, u32)], &'static [&'static str]);
     let table: [Row; 4] = [
         (
             2,
-            &[("A0", 1), ("A3", poison), ("A5", poison)],
+            &[("A0", 1), ("A3", POISON), ("A5", POISON)],
             &["A3", "A5"],
         ),
-        (3, &[("A0", 1), ("A2", 1), ("A4", poison)], &["A4"]),
+        (3, &[("A0", 1), ("A2", 1), ("A4", POISON)], &["A4"]),
         (1, &[("A0", 1)], &["A0"]),
         (1, &[("A3", 1), ("A4", 1)], &["A3", "A4"]),
     ];
