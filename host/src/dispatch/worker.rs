@@ -276,7 +276,7 @@ impl Worker {
             let stays = place.stays(&decided);
             let gone = match decided {
                 Settlement::PutBack(delay) => {
-                    if let Some(pace) = self.pace.as_ref().filter(|_| stays) {
+                    if let Some(pace) = self.paced().filter(|_| stays) {
                         pace.closed().await;
                     }
                     self.settler.put_back(delivery, delay).await;
@@ -303,12 +303,16 @@ impl Worker {
         }
     }
 
+    /// What the pump is told, where a receive burns something: on a FIFO queue with a redrive policy.
+    fn paced(&self) -> Option<&Pace> {
+        let max = self.state.max_receive_count();
+        self.pace.as_deref().filter(|_| max.is_some())
+    }
+
     /// Tells the pump of a FIFO queue with a redrive policy which groups are being retried now, and
     /// which not any more.
     fn set_pace(&self, places: &[InGroup<'_>], decided: &[Settlement]) {
-        let (Some(pace), Some(_)) = (&self.pace, self.state.max_receive_count()) else {
-            return;
-        };
+        let Some(pace) = self.paced() else { return };
         let mut delays: HashMap<&GroupId, Option<Duration>> = HashMap::new();
         for (place, decided) in places.iter().zip(decided) {
             let Some(group) = place.group else { continue };

@@ -335,6 +335,18 @@ async fn only_what_fails_becomes_a_dead_letter_of_a_group_that_fails_often() {
     }
 }
 
+// Rule 5.12: without a redrive policy there is nothing to burn, and a retry waits for no receive.
+#[tokio::test(start_paused = true)]
+async fn without_a_redrive_policy_a_message_is_put_back_at_once() {
+    let queue = Fifo::new(&["A1", "A2", "B1"], u32::MAX);
+    let handler = failing(HandlerKind::Single, SECOND / 10, &[("A1", 1)]);
+    let (sqs, observer) = (queue.clone(), Observer::of_a_test());
+    let subscription = fifo_subscription(1);
+    play_on(sqs, None, &handler, subscription, SECOND * 5, observer).await;
+    assert_eq!(of_group(&handler.begun(), "A"), ["A1", "A1", "A2"]);
+    assert_eq!(queue.left(), []);
+}
+
 // Rule 5.12: an ack and a failure of one group in one call do not wait for each other.
 #[tokio::test(start_paused = true)]
 async fn a_batch_with_an_ack_before_a_failure_of_its_group_goes_on() {
