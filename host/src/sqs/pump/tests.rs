@@ -328,6 +328,34 @@ async fn a_queue_that_vanishes_is_picked_up_when_somebody_creates_it() {
     .await;
 }
 
+// Rules 1.9 and 2.4: a queue that was created anew gets the redrive policy that the mount declares.
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_was_created_anew_gets_its_redrive_policy_again() {
+    let mut rig = rig(SECOND * 20, Slots::Prefetch);
+    let mut declared = (*rig.pump.redrive.subscription).clone();
+    let dead = "arn:aws:sqs:eu-west-1:123456789012:dead";
+    declared.dead_letter = Some(dead.parse().unwrap());
+    declared.max_attempts = std::num::NonZeroU32::new(3);
+    rig.pump.redrive.subscription = Arc::new(declared);
+    rig.api
+        .will_answer_a_receive(Say::Code("QueueDoesNotExist", ""));
+    rig.api.will_receive(vec![message("a")]);
+    rig.beside(async |rig, channel| {
+        assert_eq!(ids(&channel.recv().await.unwrap()), ["a"]);
+        let made = rig.api.made();
+        let [Made::SetAttributes(attributes)] = &made[..] else {
+            panic!("{made:?}");
+        };
+        let [(name, policy)] = &attributes[..] else {
+            panic!("{attributes:?}");
+        };
+        assert_eq!(name, "RedrivePolicy");
+        assert!(policy.contains(dead), "{policy}");
+        assert_eq!(rig.pump.state.max_receive_count(), Some(3));
+    })
+    .await;
+}
+
 // Rule 5.13: the same message under two handles at once; no lease and no place leaks.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_here_is_not_handed_out_again() {
