@@ -30,11 +30,15 @@ impl Local {
         let server = start(self.listen, self.snapshot.as_deref()).await?;
         let signal = signals.next().await;
         tracing::info!("{signal}: stopping");
-        tokio::select! {
-            () = server.stop() => {}
-            _ = signals.next() => {}
-        }
-        Ok(ExitCode::SUCCESS)
+        let is_kept = tokio::select! {
+            is_kept = server.stop() => is_kept,
+            _ = signals.next() => self.snapshot.is_none(),
+        };
+        Ok(if is_kept {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 

@@ -125,14 +125,18 @@ impl Run {
                 )));
             }
         };
-        if let Some(server) = local {
-            server.stop().await;
-        }
+        let is_kept = match local {
+            Some(server) => server.stop().await,
+            None => true,
+        };
         if report.left > 0 {
             warn!(
                 messages = report.left,
                 "stopped; the drain deadline interrupted messages, which come back"
             );
+            return Ok(ExitCode::FAILURE);
+        }
+        if !is_kept {
             return Ok(ExitCode::FAILURE);
         }
         info!("stopped, nothing held");

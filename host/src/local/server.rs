@@ -27,7 +27,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct LocalServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: JoinHandle<()>,
+    accepting: JoinHandle<bool>,
     stop: DropGuard,
 }
 
@@ -112,17 +112,18 @@ impl LocalServer {
 
     /// Stops: accepts no more, ends long polls, lets running requests finish, and returns when all
     /// connections are closed. Those that take longer than 5 seconds are cut. A file that it keeps is
-    /// written then; that it could not be is logged.
-    pub async fn stop(self) {
+    /// written then; that it could not be is logged, and answered with `false`.
+    pub async fn stop(self) -> bool {
         self.end_polls();
         self.stop.disarm().cancel();
         // The task ends by the token alone; its only error would be a panic, which was reported.
-        let _ = self.accepting.await;
+        self.accepting.await.unwrap_or(false)
     }
 }
 
-/// Accepts connections until the server stops, and then waits for them, and for the file.
-async fn accept(listener: TcpListener, shared: Arc<Shared>, kept: Option<Kept>) {
+/// Accepts connections until the server stops, and then waits for them, and for the file. Answers
+/// whether all is kept that was to be.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, kept: Option<Kept>) -> bool {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -147,8 +148,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, kept: Option<Kept>) 
     if tokio::time::timeout(GRACE, all).await.is_err() {
         connections.shutdown().await;
     }
-    if let Some(kept) = kept {
-        kept.finish().await;
+    match kept {
+        Some(kept) => kept.finish().await,
+        None => true,
     }
 }
 

@@ -195,7 +195,7 @@ fn beside(path: &Path) -> PathBuf {
 /// A server's file, kept up to date by a task.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    task: JoinHandle<()>,
+    task: JoinHandle<bool>,
     finish: CancellationToken,
 }
 
@@ -207,33 +207,34 @@ impl Kept {
         Self { task, finish }
     }
 
-    /// Writes the file for the last time.
-    pub(crate) async fn finish(self) {
+    /// Writes the file for the last time. Answers whether it was written.
+    pub(crate) async fn finish(self) -> bool {
         self.finish.cancel();
         // The task ends by the token alone; its only error would be a panic, which was reported.
-        let _ = self.task.await;
+        self.task.await.unwrap_or(false)
     }
 }
 
-async fn keep(keeper: Keeper, shared: Arc<Shared>, finish: CancellationToken) {
+async fn keep(keeper: Keeper, shared: Arc<Shared>, finish: CancellationToken) -> bool {
     loop {
         tokio::select! {
             () = finish.cancelled() => break,
             () = shared.hub.changed() => {}
         }
         // What changes while this writes and rests is written the next time.
-        let rest = save(&keeper, &shared).await;
+        let (rest, _) = save(&keeper, &shared).await;
         tokio::select! {
             () = finish.cancelled() => break,
             () = tokio::time::sleep(rest) => {}
         }
     }
-    save(&keeper, &shared).await;
+    let (_, written) = save(&keeper, &shared).await;
+    written
 }
 
-/// Writes what there is now, and says how long to rest then. That it could not be written is logged,
+/// Writes what there is now, and says how long to rest then and whether it was written. A failure is logged,
 /// and the next change tries again: those who use the queues shall not suffer from a full disk.
-async fn save(keeper: &Keeper, shared: &Arc<Shared>) -> Duration {
+async fn save(keeper: &Keeper, shared: &Arc<Shared>) -> (Duration, bool) {
     let started = Instant::now();
     let (keeper, shared) = (keeper.clone(), shared.clone());
     let written = tokio::task::spawn_blocking(move || {
@@ -244,9 +245,11 @@ async fn save(keeper: &Keeper, shared: &Arc<Shared>) -> Duration {
         };
         keeper.write(&snapshot)
     });
-    if let Ok(Err(error)) = written.await {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let written = written.await;
+    if let Ok(Err(error)) = &written {
+        let cause = std::error::Error::source(error).map(ToString::to_string);
         tracing::error!(cause, "local mode: {error}; the next change tries again");
     }
-    PAUSE.max(started.elapsed() * REST)
+    let rest = PAUSE.max(started.elapsed() * REST);
+    (rest, matches!(written, Ok(Ok(_))))
 }

@@ -61,6 +61,18 @@ async fn what_was_in_the_queues_is_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_stop_says_whether_the_last_write_succeeded() {
+    let (folder, path) = folder();
+    let (server, mut client) = serve(&path).await;
+    create(&mut client, "q").await;
+    assert!(server.stop().await);
+    let (server, mut client) = serve(&path).await;
+    folder.close().unwrap();
+    send(&mut client, "lost").await;
+    assert!(!server.stop().await);
+}
+
+#[tokio::test]
 async fn a_change_is_written_soon_without_waiting_for_the_stop() {
     let (_folder, path) = folder();
     let (server, mut client) = serve(&path).await;
