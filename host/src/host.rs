@@ -330,6 +330,19 @@ async fn deadline(shutdown: Shutdown, drain: Duration) {
     std::future::pending().await
 }
 
+/// What sends to `targets`, where there are any.
+fn publisher(
+    connection: &Connection,
+    targets: Targets<'_>,
+    observer: &Observer,
+) -> Result<Option<Arc<Publisher>>, SqsError> {
+    if targets.reply.is_none() && targets.destinations.is_empty() {
+        return Ok(None);
+    }
+    let publisher = Publisher::connect(connection, targets, observer.clone())?;
+    Ok(Some(Arc::new(publisher)))
+}
+
 /// Opens the queues of subscriptions.
 struct Opener {
     connection: Arc<Connection>,
@@ -373,17 +386,8 @@ impl Opener {
             reply_group: None,
             ..targets
         };
-        let mut publishers = Vec::new();
-        for targets in [targets, letters] {
-            if targets.reply.is_none() && targets.destinations.is_empty() {
-                publishers.push(None);
-                continue;
-            }
-            let publisher = Publisher::connect(&connection, targets, observer.clone())
-                .map_err(not_connected)?;
-            publishers.push(Some(Arc::new(publisher)));
-        }
-        let (dead_letter, publisher) = (publishers.pop().flatten(), publishers.pop().flatten());
+        let connect = |targets| publisher(&connection, targets, observer).map_err(not_connected);
+        let (publisher, dead_letter) = (connect(targets)?, connect(letters)?);
         if let Some(publisher) = &publisher {
             // Messages whose replies have nowhere to go would only burn their receives.
             publisher.resolve().await.map_err(Opening::NotYet)?;

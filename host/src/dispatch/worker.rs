@@ -344,7 +344,7 @@ impl Worker {
     /// Sends the replies of messages, and those that are given up to the dead-letter queue. What was
     /// sent is to be deleted then, the rest put back (rules 5.5, 5.14).
     async fn send(&self, deliveries: &[Delivery], mut decided: Vec<Settlement>) -> Vec<Settlement> {
-        let (mut replies, mut letters, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut replies, mut letters) = (Vec::new(), Vec::new());
         let messages = deliveries.iter().map(|one| &one.message);
         for (place, (message, decided)) in messages.zip(&mut decided).enumerate() {
             match decided {
@@ -353,16 +353,12 @@ impl Worker {
                 }
                 Settlement::DeadLetter(reason) => {
                     let letter = dead_letter(message, reason);
-                    reasons.push(std::mem::take(reason));
                     letters.push((place, (Arc::clone(message), vec![letter])));
                 }
                 Settlement::Delete | Settlement::PutBack(_) => {}
             }
         }
-        for (publisher, sources, given_up) in [
-            (&self.publisher, replies, false),
-            (&self.dead_letter, letters, true),
-        ] {
+        for (publisher, sources) in [(&self.publisher, replies), (&self.dead_letter, letters)] {
             let (places, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
             let sent: Vec<bool> = match publisher {
                 _ if sources.is_empty() => continue,
@@ -373,23 +369,19 @@ impl Worker {
                 // `judge` lets none through where there is no target.
                 None => vec![false; places.len()],
             };
-            for (nth, (place, sent)) in places.into_iter().zip(sent).enumerate() {
-                let message = &deliveries[place].message;
-                decided[place] = if sent {
-                    let event = if given_up {
-                        Event::DeadLettered {
-                            reason: &reasons[nth],
-                        }
-                    } else {
-                        Event::Replied
+            for (place, sent) in places.into_iter().zip(sent) {
+                let (delivery, decided) = (&deliveries[place], &mut decided[place]);
+                *decided = if sent {
+                    let event = match decided {
+                        Settlement::DeadLetter(reason) => Event::DeadLettered { reason },
+                        _ => Event::Replied,
                     };
-                    self.observer.emit(message.id.as_ref(), event);
+                    self.observer.emit(delivery.message.id.as_ref(), event);
                     Settlement::Delete
                 } else {
-                    let (count, random) = (deliveries[place].receive_count(), rand::random());
-                    self.given_up(message, count);
-                    let delay = retry_delay(&self.subscription.retry, count, random);
-                    Settlement::PutBack(delay)
+                    let (count, random) = (delivery.receive_count(), rand::random());
+                    self.given_up(&delivery.message, count);
+                    Settlement::PutBack(retry_delay(&self.subscription.retry, count, random))
                 };
             }
         }

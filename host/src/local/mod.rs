@@ -23,6 +23,7 @@ mod engine;
 mod hub;
 mod line;
 mod protocol;
+mod refusal;
 mod server;
 mod snapshot;
 mod sns;

@@ -330,17 +330,11 @@ impl Pump {
 
     /// A queue that was missing is another one now, with attributes of its own (rule 1.5).
     async fn read_again(&self) {
-        read_once(
-            &*self.api,
-            &self.queue,
-            &self.state,
-            self.visibility.is_some(),
-            &self.observer,
-        )
-        .await;
-        let (api, observer) = (&*self.api, &self.observer);
+        let (api, queue, state) = (&*self.api, &self.queue, &*self.state);
+        let named = self.visibility.is_some();
+        let read = read_once(api, queue, state, named, &self.observer).await;
         self.redrive
-            .write(api, &self.queue, &self.state, observer)
+            .write(api, queue, read, state, &self.observer)
             .await;
     }
 

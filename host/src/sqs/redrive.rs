@@ -58,12 +58,13 @@ pub struct Redrive {
 }
 
 impl Redrive {
-    /// Writes the policy, where the mount declares one and the queue has another one or none; its
-    /// receive count is in force from then on. A failure is an event: the queue is served all the same, as the one before it was.
+    /// Writes the policy, where the mount declares one and the queue, as it was `read`, has another one
+    /// or none; its receive count is in force from then on. A failure is an event: the queue is served all the same, as the one before it was.
     pub(super) async fn write(
         &self,
         api: &dyn SqsApi,
         queue: &QueueUrl,
+        read: Result<QueueAttributes, CallError>,
         state: &QueueState,
         observer: &Observer,
     ) {
@@ -71,8 +72,7 @@ impl Redrive {
             return;
         }
         let written = async {
-            let attributes = api.queue_attributes(queue).await;
-            let attributes = attributes.map_err(|error| refused(&self.subscription, error))?;
+            let attributes = read.map_err(|error| refused(&self.subscription, error))?;
             let (subscription, queue) = (&self.subscription, (queue, &attributes));
             let endpoint = self.endpoint.as_deref();
             write_redrive(api, subscription, queue, self.create, endpoint, observer).await

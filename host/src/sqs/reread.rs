@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::api::{QueueAttributes, QueueUrl, SqsApi};
 use super::open::QueueState;
+use crate::error::CallError;
 use crate::limits::ATTRIBUTES_REREAD;
 use crate::observe::Observer;
 
@@ -18,29 +19,28 @@ pub async fn keep_reading(
 ) {
     loop {
         tokio::time::sleep(ATTRIBUTES_REREAD).await;
-        read_once(&*api, &queue, &state, visibility_named, &observer).await;
+        // It is read again soon enough.
+        let _ = read_once(&*api, &queue, &state, visibility_named, &observer).await;
     }
 }
 
-/// Reads them now. A visibility that the mount names is in force whatever the queue's own is.
+/// Reads them now, and answers what was read. A visibility that the mount names is in force whatever
+/// the queue's own is.
 pub(super) async fn read_once(
     api: &dyn SqsApi,
     queue: &QueueUrl,
     state: &QueueState,
     visibility_named: bool,
     observer: &Observer,
-) {
-    if let Ok(read) = api.queue_attributes(queue).await {
-        let attributes = if visibility_named {
-            QueueAttributes {
-                visibility: None,
-                ..read
-            }
-        } else {
-            read
-        };
-        state.take(&attributes, observer);
-    }
+) -> Result<QueueAttributes, CallError> {
+    let read = api.queue_attributes(queue).await?;
+    let visibility = read.visibility.filter(|_| !visibility_named);
+    let in_force = QueueAttributes {
+        visibility,
+        ..read.clone()
+    };
+    state.take(&in_force, observer);
+    Ok(read)
 }
 
 #[cfg(test)]

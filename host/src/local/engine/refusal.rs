@@ -46,25 +46,10 @@ pub(crate) enum Kind {
     UnsupportedOperation,
 }
 
-/// A refused request: its kind for programs, its message for the person who reads the log.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Refusal {
-    /// What programs tell refusals apart by.
-    pub(crate) kind: Kind,
-    /// Which parameter, which value, and what would have been right.
-    pub(crate) message: String,
-}
+/// A request that SQS refuses.
+pub(crate) type Refusal = crate::local::refusal::Refusal<Kind>;
 
 impl Refusal {
-    /// A refusal of this kind.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-        }
-    }
-
     /// A parameter's value cannot be used, and why.
     pub(crate) fn value(parameter: &str, value: impl Display, reason: impl Display) -> Self {
         let message =

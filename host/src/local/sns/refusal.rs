@@ -31,25 +31,10 @@ pub(crate) enum Kind {
     ValidationError,
 }
 
-/// A refused request: its kind for programs, its message for the person who reads the log.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Refusal {
-    /// What programs tell refusals apart by.
-    pub(crate) kind: Kind,
-    /// Which parameter, which value, and what would have been right.
-    pub(crate) message: String,
-}
+/// A request that SNS refuses.
+pub(crate) type Refusal = crate::local::refusal::Refusal<Kind>;
 
 impl Refusal {
-    /// A refusal of this kind.
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-        }
-    }
-
     /// A parameter that cannot be used; SNS begins what it says of one with the same two words.
     pub(crate) fn invalid(what: impl AsRef<str>) -> Self {
         let message = format!("Invalid parameter: {}", what.as_ref());

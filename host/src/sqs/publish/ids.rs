@@ -8,18 +8,17 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::handler::{HeaderValue, MessageId, Reply};
+use crate::limits::MAX_GROUP_ID;
 use crate::sqs::message::PARTITION_KEY;
 
 /// The group of a message that nothing names a group for.
 const DEFAULT_GROUP: &str = "default";
-/// The longest group or deduplication id of SQS's.
-const MAX_ID: usize = 128;
 /// The longest message id that a deduplication id carries as it is. SQS's have 36 characters.
 const MAX_ROOT: usize = 64;
 
 /// Whether SQS takes a group or deduplication id: 1 to 128 letters, digits and signs of ASCII.
 pub(super) fn is_id(text: &str) -> bool {
-    (1..=MAX_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+    (1..=MAX_GROUP_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// Where the message groups of a FIFO target come from, where a message names none.
