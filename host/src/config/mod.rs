@@ -12,6 +12,7 @@
 mod assembly;
 mod document;
 mod host;
+mod http_rule;
 mod layer;
 mod mount;
 mod problem;
@@ -25,6 +26,9 @@ mod value;
 mod vocabulary;
 
 pub use host::{AwsSettings, HostConfig};
+pub use http_rule::{
+    Host, HostError, HttpRule, HttpRuleError, HttpScheme, Network, NetworkError, RuleHost,
+};
 pub use mount::{MountFile, mount_files_without_plugin};
 pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
