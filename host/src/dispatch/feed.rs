@@ -45,6 +45,11 @@ impl Feed {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether messages of a group have an order here.
+    pub(super) fn has_order(&self) -> bool {
+        self.fifo
+    }
+
     /// The group that orders a message here.
     pub(super) fn group<'a>(&self, delivery: &'a Delivery) -> Option<&'a GroupId> {
         delivery.message.group_id.as_ref().filter(|_| self.fifo)

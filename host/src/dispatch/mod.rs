@@ -5,6 +5,7 @@
 
 mod feed;
 mod lines;
+mod live;
 mod outcome;
 mod subscription;
 mod supervise;
@@ -12,5 +13,6 @@ mod supervise;
 mod tests;
 mod worker;
 
+pub use live::{Live, Serving};
 pub use outcome::{Settlement, answers_for, judge, retry_delay, settlement};
 pub use subscription::{Ended, Mounted, run};

@@ -7,11 +7,12 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::feed::Feed;
+use super::live::Live;
 use super::supervise::supervise;
 use super::worker::Worker;
 use crate::Shutdown;
 use crate::config::{SettleMode, SqsSubscription};
-use crate::handler::{Handler, HandlerKind};
+use crate::handler::HandlerKind;
 use crate::observe::{Event, Observer};
 use crate::sqs::{
     Batcher, Finished, LeaseKeeper, OpenQueue, Pace, Publisher, Pump, QueueState, Redrive, Settler,
@@ -22,8 +23,8 @@ use crate::sqs::{
 pub struct Mounted {
     /// Its settings.
     pub subscription: Arc<SqsSubscription>,
-    /// What handles its messages.
-    pub handler: Arc<dyn Handler>,
+    /// What handles its messages, one version after the other.
+    pub live: Arc<dyn Live>,
     /// How to reach its queue.
     pub api: Arc<dyn SqsApi>,
     /// Its queue.
@@ -53,7 +54,7 @@ pub struct Ended {
 pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
     let Mounted {
         subscription,
-        handler,
+        live,
         api,
         queue:
             OpenQueue {
@@ -68,7 +69,8 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         dead_letter,
         observer,
     } = mounted;
-    let kind = handler.kind();
+    // Later versions may be of the other kind; what is fed to them is of this one.
+    let kind = live.now().handler.kind();
     let pace = subscription
         .queue
         .name()
@@ -129,8 +131,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         observer: observer.clone(),
     });
     let worker = Arc::new(Worker {
-        subscription: Arc::clone(&subscription),
-        handler,
+        live,
         feed: Arc::clone(&feed),
         settler: settler.clone(),
         publisher,

@@ -1,6 +1,7 @@
 //! A whole subscription against a scripted SQS, with a handler that is no guest.
 
 mod fifo;
+mod live;
 mod settling;
 
 use std::num::{NonZeroU8, NonZeroUsize};
@@ -129,6 +130,30 @@ async fn play_on(
     for_long: Duration,
     observer: Observer,
 ) -> Ended {
+    let live = Arc::new(Serving {
+        handler: handler.clone(),
+        subscription: Arc::new(subscription.clone()),
+    });
+    play_live(
+        api,
+        max_receive_count,
+        live,
+        subscription,
+        for_long,
+        observer,
+    )
+    .await
+}
+
+/// The same with versions that come and go.
+async fn play_live(
+    api: Arc<dyn SqsApi>,
+    max_receive_count: Option<u32>,
+    live: Arc<dyn Live>,
+    subscription: SqsSubscription,
+    for_long: Duration,
+    observer: Observer,
+) -> Ended {
     let queue = QueueUrl::new("http://sqs/q");
     let publisher = |target: &TargetRef| {
         let TargetRef::Queue(target) = target else {
@@ -141,7 +166,7 @@ async fn play_on(
     let dead_letter = subscription.dead_letter.clone().map(TargetRef::from);
     let shutdown = Shutdown::default();
     let mounted = Mounted {
-        handler: handler.clone(),
+        live,
         queue: OpenQueue {
             url: queue,
             arn: None,

@@ -9,14 +9,14 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::feed::Feed;
+use super::live::{Live, Serving};
 use super::outcome::{
     InGroup, Settlement, answers_for, dead_letter, hold_back, is_last, is_past_last, judge,
     retry_delay, settlement,
 };
 use crate::Shutdown;
-use crate::config::SqsSubscription;
 use crate::handler::{
-    Answer, Call, Failure, GroupId, Handler, HandlerKind, Reason, Reply, SqsMessage,
+    Answer, Call, Failure, GroupId, HandlerKind, Outcome, Reason, Reply, SqsMessage,
 };
 use crate::limits::{LAST_CALLS, whole_seconds};
 use crate::observe::{Event, Observer};
@@ -40,8 +40,8 @@ struct Ending {
 
 /// What the workers of one subscription share.
 pub(super) struct Worker {
-    pub(super) subscription: Arc<SqsSubscription>,
-    pub(super) handler: Arc<dyn Handler>,
+    /// Who is called, by which settings.
+    pub(super) live: Arc<dyn Live>,
     pub(super) feed: Arc<Feed>,
     pub(super) settler: Settler,
     /// Where replies go.
@@ -111,8 +111,10 @@ impl Worker {
     /// those that are left on the queue.
     async fn handle(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
         let at_work = self.settler.at_work();
+        // Rule 8.3: begun on a version, ended on it.
+        let serving = self.live.now();
         let decided = tokio::select! {
-            decided = self.call(&deliveries) => decided,
+            decided = self.call(&serving, &deliveries) => decided,
             () = self.shutdown.deadline.cancelled() => {
                 for delivery in &deliveries {
                     self.observer
@@ -122,7 +124,7 @@ impl Worker {
             }
         };
         let done: Vec<_> = deliveries.iter().map(|_| Ending::default()).collect();
-        let settling = self.settle_all(&deliveries, decided, &done, at_work);
+        let settling = self.settle_all(&serving, &deliveries, decided, &done, at_work);
         tokio::select! {
             () = settling => {}
             // Settlements that are still tried when the deadline has passed get a last moment.
@@ -148,7 +150,7 @@ impl Worker {
     }
 
     /// Calls the handler and decides what becomes of each message.
-    async fn call(&self, deliveries: &[Delivery]) -> Vec<Settlement> {
+    async fn call(&self, serving: &Serving, deliveries: &[Delivery]) -> Vec<Settlement> {
         let messages = deliveries.iter().map(|delivery| &delivery.message);
         for message in messages.filter(|message| message.undecodable.is_none()) {
             self.observer.emit(
@@ -159,33 +161,30 @@ impl Worker {
             );
         }
         let begun = Instant::now();
-        let answers = self.answers(deliveries).await;
+        let answers = self.answers(serving, deliveries).await;
         let took = begun.elapsed();
         deliveries
             .iter()
             .zip(answers)
-            .map(|(delivery, answer)| self.decide(delivery, answer, took))
+            .map(|(delivery, answer)| self.decide(serving, delivery, answer, took))
             .collect()
     }
 
     /// What the handler says of each message. One whose body could not be decoded is not handed to
     /// it, and if none is left there is no call (rules 3.5, 5.9).
-    async fn answers(&self, deliveries: &[Delivery]) -> Vec<Answer> {
+    async fn answers(&self, serving: &Serving, deliveries: &[Delivery]) -> Vec<Answer> {
         let messages: Vec<_> = deliveries
             .iter()
             .map(|one| Arc::clone(&one.message))
             .filter(|message| message.undecodable.is_none())
             .collect();
         let asked = messages.len();
-        let answered = match (self.handler.kind(), &messages[..]) {
-            (_, []) => Vec::new(),
-            (HandlerKind::Single, [one]) => {
-                let call = self.a_call(&messages);
-                vec![self.handler.handle(call, Arc::clone(one)).await]
-            }
-            _ => {
-                let call = self.a_call(&messages);
-                answers_for(asked, self.handler.handle_batch(call, messages).await)
+        let answered = match serving.handler.kind() {
+            _ if messages.is_empty() => Vec::new(),
+            HandlerKind::Single => self.one_by_one(serving, messages).await,
+            HandlerKind::Batch => {
+                let call = self.a_call(serving, &messages);
+                answers_for(asked, serving.handler.handle_batch(call, messages).await)
             }
         };
         let mut answered = answered.into_iter();
@@ -198,16 +197,44 @@ impl Worker {
             .collect()
     }
 
-    fn a_call(&self, messages: &[Arc<SqsMessage>]) -> Call {
+    /// Calls a handler that takes one message at a time. There is more than one message only where
+    /// a version of the other kind has just come in: what follows a message of its group that stays
+    /// on the queue is then not handled (rule 5.12).
+    async fn one_by_one(&self, serving: &Serving, messages: Vec<Arc<SqsMessage>>) -> Vec<Answer> {
+        let mut left: HashSet<&GroupId> = HashSet::new();
+        let mut answers = Vec::with_capacity(messages.len());
+        for message in &messages {
+            let group = message.group_id.as_ref().filter(|_| self.feed.has_order());
+            if group.is_some_and(|group| left.contains(group)) {
+                answers.push(Ok(Outcome::Retry));
+                continue;
+            }
+            let call = self.a_call(serving, std::slice::from_ref(message));
+            let answer = serving.handler.handle(call, Arc::clone(message)).await;
+            if !matches!(answer, Ok(Outcome::Ack | Outcome::Drop | Outcome::Reply(_))) {
+                left.extend(group);
+            }
+            answers.push(answer);
+        }
+        answers
+    }
+
+    fn a_call(&self, serving: &Serving, messages: &[Arc<SqsMessage>]) -> Call {
         let publisher = self.publisher.as_ref();
         Call {
             queue: Arc::clone(&self.observer.source().queue),
-            timeout: self.subscription.timeout,
+            timeout: serving.subscription.timeout,
             publish: publisher.map(|publisher| publisher.for_call(messages)),
         }
     }
 
-    fn decide(&self, delivery: &Delivery, answer: Answer, took: Duration) -> Settlement {
+    fn decide(
+        &self,
+        serving: &Serving,
+        delivery: &Delivery,
+        answer: Answer,
+        took: Duration,
+    ) -> Settlement {
         let may_reply = |reply: &Reply| {
             let publisher = self.publisher.as_ref();
             publisher.is_some_and(|of| of.has_reply_target() || reply.destination.is_some())
@@ -218,7 +245,7 @@ impl Worker {
             &answer,
             count,
             max,
-            &self.subscription.retry,
+            &serving.subscription.retry,
             rand::random(),
         );
         let id = delivery.message.id.as_ref();
@@ -259,6 +286,7 @@ impl Worker {
     /// Carries out what was decided, and notes in `done` how each message ended.
     async fn settle_all(
         &self,
+        serving: &Serving,
         deliveries: &[Delivery],
         mut decided: Vec<Settlement>,
         done: &[Ending],
@@ -266,7 +294,7 @@ impl Worker {
     ) {
         let places: Vec<_> = deliveries.iter().map(|one| self.in_group(one)).collect();
         self.hold_back(deliveries, &places, &mut decided);
-        let mut decided = self.send(deliveries, decided).await;
+        let mut decided = self.send(serving, deliveries, decided).await;
         // What could not be sent stays on the queue, and so does what is behind it.
         self.hold_back(deliveries, &places, &mut decided);
         drop(at_work);
@@ -343,7 +371,12 @@ impl Worker {
 
     /// Sends the replies of messages, and those that are given up to the dead-letter queue. What was
     /// sent is to be deleted then, the rest put back (rules 5.5, 5.14).
-    async fn send(&self, deliveries: &[Delivery], mut decided: Vec<Settlement>) -> Vec<Settlement> {
+    async fn send(
+        &self,
+        serving: &Serving,
+        deliveries: &[Delivery],
+        mut decided: Vec<Settlement>,
+    ) -> Vec<Settlement> {
         let (mut replies, mut letters) = (Vec::new(), Vec::new());
         let messages = deliveries.iter().map(|one| &one.message);
         for (place, (message, decided)) in messages.zip(&mut decided).enumerate() {
@@ -381,7 +414,7 @@ impl Worker {
                 } else {
                     let (count, random) = (delivery.receive_count(), rand::random());
                     self.given_up(&delivery.message, count);
-                    Settlement::PutBack(retry_delay(&self.subscription.retry, count, random))
+                    Settlement::PutBack(retry_delay(&serving.subscription.retry, count, random))
                 };
             }
         }

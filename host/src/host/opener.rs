@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Shutdown;
 use crate::backoff::Backoff;
 use crate::config::{QueueRef, SqsSubscription, TargetRef};
-use crate::dispatch::Mounted;
+use crate::dispatch::{Mounted, Serving};
 use crate::error::{CallError, ErrorClass, SqsError};
 use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
@@ -103,7 +103,10 @@ impl Opener {
         }
         Ok(Mounted {
             subscription: Arc::clone(subscription),
-            handler: Arc::clone(handler),
+            live: Arc::new(Serving {
+                handler: Arc::clone(handler),
+                subscription: Arc::clone(subscription),
+            }),
             api,
             finished: connection.finished(&queue.url),
             queue,
