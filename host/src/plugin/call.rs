@@ -1,18 +1,19 @@
 //! A loaded plugin, and its calls: each on a fresh store and instance.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use wasmtime::Store;
 
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
 use super::convert::{Lent, answer};
+use super::deadline::Deadline;
 use super::digest::Digest;
 use super::engine::Guests;
-use super::guest::{Guest, Subject, failure, store};
+use super::failure::failure;
+use super::guest::{Guest, store};
+use super::log::Subject;
 use super::publish::Publishing;
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, Reason, SqsMessage,
@@ -126,50 +127,16 @@ pub(super) async fn on_fresh_store<T>(
     limit: Option<Duration>,
     call: impl AsyncFnOnce(&mut Store<Guest>) -> wasmtime::Result<T>,
 ) -> Result<T, Failure> {
-    let deadline = Deadline::after(limit);
-    let mut store = store(&guests, subject, publishing, deadline.at);
+    let deadline = Deadline::after(limit, None);
+    let mut store = store(&guests);
+    store
+        .data_mut()
+        .begin(subject, publishing, deadline.clone());
     let answered = async {
         let answered = call(&mut store).await;
         answered.map_err(|error| failure(&error))
     };
     deadline.limit(answered).await
-}
-
-/// When a call must end.
-#[derive(Clone, Copy)]
-struct Deadline {
-    at: Option<Instant>,
-    limit: Option<Duration>,
-}
-
-impl Deadline {
-    fn after(limit: Option<Duration>) -> Self {
-        Self {
-            // A limit too long for the clock is none.
-            at: limit.and_then(|limit| Instant::now().checked_add(limit)),
-            limit,
-        }
-    }
-
-    /// Ends a call that waits in the host past the deadline. One that burns the CPU is ended by
-    /// the epoch, which looks at the same deadline.
-    async fn limit<T>(self, call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let late = || {
-            let limit = self.limit.unwrap_or_default();
-            Failure::new(
-                Reason::Timeout,
-                format!("the handler passed its time limit of {limit:?}"),
-            )
-        };
-        let Some(at) = self.at else {
-            return call.await;
-        };
-        match tokio::time::timeout_at(at, call).await {
-            Ok(Err(failure)) if failure.reason == Reason::Timeout => Err(late()),
-            Ok(answer) => answer,
-            Err(_) => Err(late()),
-        }
-    }
 }
 
 fn wrong_kind(kind: HandlerKind) -> Failure {

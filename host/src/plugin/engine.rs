@@ -18,11 +18,9 @@ use wasmtime::{
 
 use super::bindings::single::queuelet::handler::{context, log, publish, types};
 use super::guest::Guest;
+use super::limiter::TABLE_ELEMENTS;
 use crate::handler::{Failure, Reason};
 use crate::limits::{EPOCH_TICK, GUEST_MEMORY, MAX_INSTANCES};
-
-/// The most elements of a guest's table: what Python and JavaScript guests need, and some.
-pub(super) const TABLE_ELEMENTS: usize = 60_000;
 
 /// The guests' engine could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ use super::call::{Linked, Plugin, on_fresh_store};
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
-use super::guest::Subject;
+use super::log::Subject;
 use crate::handler::{Failure, HandlerKind};
 use crate::limits::DESCRIPTOR_TIMEOUT;
 

@@ -7,10 +7,14 @@ mod bindings;
 mod call;
 mod contract;
 mod convert;
+mod deadline;
 mod digest;
 mod engine;
+mod failure;
 mod guest;
+mod limiter;
 mod load;
+mod log;
 mod output;
 mod publish;
 

@@ -2,14 +2,15 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use super::guest::{Subject, on_one_line};
+use super::bindings::single::queuelet::handler::log::Level;
+use super::log::Subject;
 use crate::limits::GUEST_LINE;
 
 /// Which of the two streams.
@@ -19,12 +20,25 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// A guest's stdout or stderr: each line a log line, with the plugin, the queue and the message.
-#[derive(Clone)]
-pub(super) struct Printed {
+/// What a store's guest prints: each line a log line, with the plugin, the queue and the message of
+/// the call that the store serves.
+#[derive(Default)]
+pub(super) struct Output {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
     subject: Arc<Subject>,
+    stdout: Line,
+    stderr: Line,
+}
+
+/// One of the guest's two streams.
+#[derive(Clone)]
+struct Printed {
+    output: Arc<Output>,
     stream: Stream,
-    line: Arc<Mutex<Line>>,
 }
 
 /// The line that is being written.
@@ -64,51 +78,57 @@ impl Line {
     }
 }
 
-impl Printed {
-    pub(super) fn new(subject: Arc<Subject>, stream: Stream) -> Self {
-        Self {
-            subject,
+impl Output {
+    /// Where the guest's `stream` goes to.
+    pub(super) fn stream(output: &Arc<Self>, stream: Stream) -> impl StdoutStream + use<> {
+        Printed {
+            output: Arc::clone(output),
             stream,
-            line: Arc::default(),
         }
     }
 
-    fn print(&self, bytes: &[u8]) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.take(bytes, |text, cut| self.log(text, cut));
+    /// From now on the guest prints on behalf of `subject`.
+    pub(super) fn begin(&self, subject: Subject) {
+        self.state().subject = Arc::new(subject);
     }
 
-    /// Logs a last line that no line break ended.
+    pub(super) fn subject(&self) -> Arc<Subject> {
+        Arc::clone(&self.state().subject)
+    }
+
+    /// Logs last lines that no line break ended.
     pub(super) fn finish(&self) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        line.end(|text, cut| self.log(text, cut));
+        let state = &mut *self.state();
+        for (stream, line) in [
+            (Stream::Stdout, &mut state.stdout),
+            (Stream::Stderr, &mut state.stderr),
+        ] {
+            line.end(&mut |text: &str, cut| stream.log(&state.subject, text, cut));
+        }
     }
 
-    fn log(&self, text: &str, cut: usize) {
-        let text = on_one_line(text);
-        let Subject {
-            plugin,
-            digest,
-            queue,
-            message,
-        } = &*self.subject;
-        let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
-        let id = message.as_deref().unwrap_or("-");
-        match (self.stream, cut) {
-            (Stream::Stdout, 0) => {
-                tracing::info!(plugin, digest, queue, id, "stdout: {text}");
-            }
-            (Stream::Stderr, 0) => {
-                tracing::warn!(plugin, digest, queue, id, "stderr: {text}");
-            }
-            (stream, cut) => {
-                let stream = match stream {
-                    Stream::Stdout => "stdout",
-                    Stream::Stderr => "stderr",
-                };
-                tracing::warn!(plugin, digest, queue, id, cut, "{stream}: {text} […]");
-            }
-        }
+    fn print(&self, stream: Stream, bytes: &[u8]) {
+        let state = &mut *self.state();
+        let line = match stream {
+            Stream::Stdout => &mut state.stdout,
+            Stream::Stderr => &mut state.stderr,
+        };
+        line.take(bytes, |text, cut| stream.log(&state.subject, text, cut));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    fn log(self, subject: &Subject, text: &str, cut: usize) {
+        let (level, name) = match self {
+            Self::Stdout if cut == 0 => (Level::Info, "stdout"),
+            Self::Stdout => (Level::Warn, "stdout"),
+            Self::Stderr => (Level::Warn, "stderr"),
+        };
+        subject.say(level, &format!("{name}: {text}"), None, cut);
     }
 }
 
@@ -134,7 +154,7 @@ impl AsyncWrite for Printed {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.print(bytes);
+        self.output.print(self.stream, bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -154,7 +174,7 @@ impl Pollable for Printed {
 
 impl OutputStream for Printed {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        self.print(&bytes);
+        self.output.print(self.stream, &bytes);
         Ok(())
     }
 
