@@ -157,6 +157,38 @@ pub const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest line of a guest's output that is logged; the rest of the line is dropped.
 pub const GUEST_LINE: usize = 8 << 10;
 
+// ---- a handler's own HTTP --------------------------------------------------------------------
+
+/// How long a connection may take to open, its host's lookup and its TLS counted in, where the handler
+/// says nothing else.
+pub const HTTP_CONNECT: Duration = Duration::from_secs(10);
+/// The longest that a handler may ask for that.
+pub const HTTP_CONNECT_MAX: Duration = Duration::from_secs(60);
+/// How long an answer may keep its handler waiting once the request is out, where the handler says
+/// nothing else.
+pub const HTTP_FIRST_BYTE: Duration = Duration::from_secs(60);
+/// How long the next bytes of an answer may keep their reader waiting, where the handler says nothing
+/// else.
+pub const HTTP_BETWEEN_BYTES: Duration = Duration::from_secs(30);
+/// The longest that a handler may ask for those two. What it does with slow servers for longer is
+/// bounded by its own time limit alone.
+pub const HTTP_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
+/// How many requests one call may have open at once: with their buffers about 2 MiB. One more waits
+/// for a place as it would for a connection.
+pub const HTTP_TOGETHER: usize = 16;
+/// How many names one mount may look up at once: each has a thread, which the operating system gives
+/// back when it will.
+pub const HTTP_LOOKUPS: usize = 8;
+/// How many addresses of one name are tried.
+pub const HTTP_ADDRESSES: usize = 8;
+/// The largest head of an answer, and what is read at once of its body; half of it for the path of a
+/// request, and half for its headers. Servers take 8 to 16 KiB.
+pub const HTTP_HEAD: usize = 64 << 10;
+/// What one set of headers may take of the host's memory while a handler fills it.
+pub const HTTP_FIELDS: usize = 64 << 10;
+/// What a handler may write at once of a request's body; as much again may wait to be sent.
+pub const HTTP_CHUNK: usize = 64 << 10;
+
 // ---- stopping --------------------------------------------------------------------------------
 
 /// How long handlers in flight may go on after SIGTERM. Under the 30 s that most supervisors wait.

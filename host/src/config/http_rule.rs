@@ -8,8 +8,9 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use host::split_port;
+pub(crate) use host::split_port;
 pub use host::{Host, HostError};
+pub(crate) use network::plain;
 pub use network::{Network, NetworkError};
 
 /// The two schemes of HTTP.

@@ -29,6 +29,7 @@ pub use host::{AwsSettings, HostConfig};
 pub use http_rule::{
     Host, HostError, HttpRule, HttpRuleError, HttpScheme, Network, NetworkError, RuleHost,
 };
+pub(crate) use http_rule::{plain, split_port};
 pub use mount::{MountFile, mount_files_without_plugin};
 pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};

@@ -172,6 +172,7 @@ fn config() -> Config {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     types::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     log::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;

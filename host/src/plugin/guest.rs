@@ -5,10 +5,12 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
 use super::bindings::single::queuelet::handler::{context, types};
 use super::deadline::Deadline;
 use super::engine::Guests;
+use super::http::{Outbound, Requests};
 use super::limiter::Limiter;
 use super::log::Subject;
 use super::output::{Output, Stream};
@@ -22,6 +24,7 @@ pub(super) struct Guest {
     table: ResourceTable,
     limiter: Limiter,
     output: Arc<Output>,
+    http: Requests,
     pub(super) publishing: Option<Publishing>,
     deadline: Deadline,
 }
@@ -34,6 +37,7 @@ pub(super) fn store(guests: &Guests) -> Store<Guest> {
         .stdout(Output::stream(&output, Stream::Stdout))
         .stderr(Output::stream(&output, Stream::Stderr))
         .build();
+    let http = Requests::new(Outbound::new(&[]), output.subject());
     let mut store = Store::new(
         guests.engine(),
         Guest {
@@ -41,6 +45,7 @@ pub(super) fn store(guests: &Guests) -> Store<Guest> {
             table: ResourceTable::new(),
             limiter: Limiter::new(GUEST_MEMORY),
             output,
+            http,
             publishing: None,
             deadline: Deadline::default(),
         },
@@ -65,6 +70,7 @@ impl Guest {
     ) {
         self.end();
         self.output.begin(subject);
+        self.http.begin(self.output.subject());
         self.publishing = publishing;
         self.deadline = deadline;
     }
@@ -72,6 +78,7 @@ impl Guest {
     /// The call has ended, however it did. What was printed without a line break at the end is
     /// logged now.
     pub(super) fn end(&mut self) {
+        self.http.end();
         self.output.finish();
         self.publishing = None;
         self.deadline = Deadline::default();
@@ -104,6 +111,12 @@ impl WasiView for Guest {
             ctx: &mut self.wasi,
             table: &mut self.table,
         }
+    }
+}
+
+impl WasiHttpView for Guest {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.http.view(&mut self.table)
     }
 }
 

@@ -12,6 +12,7 @@ mod digest;
 mod engine;
 mod failure;
 mod guest;
+mod http;
 mod limiter;
 mod load;
 mod log;

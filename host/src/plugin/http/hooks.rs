@@ -1,0 +1,222 @@
+//! Between wasi:http and us: what one store's guest asks, and for whom.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use hyper::{Request, Response};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::{debug, warn};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
+use wasmtime_wasi_http::{
+    Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+};
+
+use super::Outbound;
+use super::outcome::hyper_error;
+use super::refusal::{NoAnswer, Refusal};
+use super::send::{Rest, check, send};
+use super::target::{Target, unreadable_host};
+use crate::limits::{HTTP_CHUNK, HTTP_FIELDS, HTTP_TOGETHER};
+use crate::plugin::log::Subject;
+
+type Io = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type Answered = Result<(Response<WasiBody>, Io), Error>;
+
+/// The requests of one store's guest.
+pub(in crate::plugin) struct Requests {
+    context: WasiHttpCtx,
+    calls: Calls,
+}
+
+/// What the requests of one call share.
+struct Calls {
+    outbound: Arc<Outbound>,
+    subject: Arc<Subject>,
+    places: Arc<Semaphore>,
+    /// Ends them all when the call is over.
+    over: DropGuard,
+}
+
+impl Requests {
+    /// Requests to where the mount's rules let them go.
+    pub(in crate::plugin) fn new(outbound: Arc<Outbound>, subject: Arc<Subject>) -> Self {
+        let mut context = WasiHttpCtx::new();
+        context.set_field_size_limit(HTTP_FIELDS);
+        Self {
+            context,
+            calls: Calls::new(outbound, subject),
+        }
+    }
+
+    /// A call begins.
+    pub(in crate::plugin) fn begin(&mut self, subject: Arc<Subject>) {
+        self.calls = Calls::new(Arc::clone(&self.calls.outbound), subject);
+    }
+
+    /// The call has ended, and with it what is left of its requests: nothing of them is kept for
+    /// another message.
+    pub(in crate::plugin) fn end(&mut self) {
+        self.calls.over().cancel();
+    }
+
+    /// What wasi:http works on.
+    pub(in crate::plugin) fn view<'a>(
+        &'a mut self,
+        table: &'a mut ResourceTable,
+    ) -> WasiHttpCtxView<'a> {
+        WasiHttpCtxView {
+            hooks: &mut self.calls,
+            table,
+            ctx: &mut self.context,
+        }
+    }
+}
+
+impl Calls {
+    fn new(outbound: Arc<Outbound>, subject: Arc<Subject>) -> Self {
+        Self {
+            outbound,
+            subject,
+            places: Arc::new(Semaphore::new(HTTP_TOGETHER)),
+            over: CancellationToken::new().drop_guard(),
+        }
+    }
+
+    /// The call is over with this.
+    fn over(&self) -> &CancellationToken {
+        self.over.token()
+    }
+}
+
+impl WasiHttpHooks for Calls {
+    /// We set it ourselves, once the authority has been checked.
+    fn set_host_header(&mut self) -> bool {
+        false
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        HTTP_CHUNK
+    }
+
+    fn p2_error_from_hyper(&mut self, error: &hyper::Error) -> ErrorCode {
+        match hyper_error(error) {
+            Error::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
+            Error::ConnectionTerminated => ErrorCode::ConnectionTerminated,
+            _ => ErrorCode::HttpProtocolError,
+        }
+    }
+
+    fn send_request(
+        &mut self,
+        request: Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Answered> + Send> {
+        let (outbound, subject) = (Arc::clone(&self.outbound), Arc::clone(&self.subject));
+        let places = Arc::clone(&self.places);
+        let over = self.over().clone();
+        Box::new(async move {
+            let ended = over.clone();
+            let answered = async {
+                tokio::select! {
+                    biased;
+                    () = ended.cancelled() => Err(Error::ConnectionTerminated),
+                    answered = answer(&outbound, &subject, request, options, places) => answered,
+                }
+            };
+            let (response, rest) = answered.await?;
+            let io: Io = Box::new(async move {
+                // What ends here closes the connection.
+                over.run_until_cancelled(rest).await;
+                Ok(())
+            });
+            Ok((response, io))
+        })
+    }
+}
+
+/// Makes the request and says in the log how it went.
+async fn answer(
+    outbound: &Outbound,
+    subject: &Subject,
+    request: Request<WasiBody>,
+    options: Option<RequestOptions>,
+    places: Arc<Semaphore>,
+) -> Result<(Response<WasiBody>, Rest), Error> {
+    let began = Instant::now();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let target = match check(outbound, &method, &uri) {
+        Ok(target) => target,
+        Err(refusal) => {
+            let target = Target::of(&uri).ok();
+            let host = match &target {
+                Some(target) => target.host_text(),
+                None => unreadable_host(&uri).to_owned(),
+            };
+            let port = target.map_or(0, |target| target.port);
+            say(outbound, subject, &host, port, &refusal);
+            return Err(refusal.code());
+        }
+    };
+    let (host, port) = (target.host_text(), target.port);
+    let answered = send(outbound, &target, request, options, places).await;
+    let took = began.elapsed().as_millis();
+    let Subject {
+        plugin,
+        digest,
+        queue,
+        message,
+    } = subject;
+    let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
+    let id = message.as_deref().unwrap_or("-");
+    match answered {
+        Ok((response, rest)) => {
+            let status = response.status().as_u16();
+            debug!(
+                plugin, digest, queue, id, %method, host, port, status, took, "http request"
+            );
+            Ok((response, rest))
+        }
+        Err(NoAnswer::Failed(error)) => {
+            debug!(
+                plugin, digest, queue, id, %method, host, port, %error, took,
+                "http request failed"
+            );
+            Err(error)
+        }
+        Err(NoAnswer::Refused(refusal)) => {
+            say(outbound, subject, &host, port, &refusal);
+            Err(refusal.code())
+        }
+    }
+}
+
+/// The one line of a refusal.
+fn say(outbound: &Outbound, subject: &Subject, host: &str, port: u16, refusal: &Refusal) {
+    let what = format!("{host}:{port}");
+    let unsaid = {
+        let mut said = outbound.said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.say(&what, Instant::now())
+    };
+    let Some(unsaid) = unsaid else { return };
+    let Subject {
+        plugin,
+        digest,
+        queue,
+        message,
+    } = subject;
+    let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
+    let id = message.as_deref().unwrap_or("-");
+    warn!(
+        plugin,
+        digest,
+        queue,
+        id,
+        host,
+        port,
+        unsaid,
+        "an http request of the handler is refused: {refusal}"
+    );
+}
