@@ -3,6 +3,7 @@
 //! A number of SQS's own carries the rule of SQS it comes from; a number of ours carries why it
 //! was chosen.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 // ---- what SQS allows -------------------------------------------------------------------------
@@ -150,8 +151,11 @@ pub const MAX_REASON: usize = 1000;
 pub const GUEST_MEMORY: usize = 128 << 20;
 /// How often the epoch moves: a handler that burns the CPU is interrupted within two of these.
 pub const EPOCH_TICK: Duration = Duration::from_millis(5);
-/// The most instances alive at once in the whole host. It bounds the pool's address space.
-pub const MAX_INSTANCES: u32 = 1000;
+/// The largest memory that one instance may be granted: all that 32 bits reach.
+pub const LARGEST_MEMORY: usize = 1 << 32;
+/// The most instances alive at once in the whole host, unless `max_instances` says otherwise. It
+/// bounds the pool's address space: 8 TiB.
+pub const DEFAULT_MAX_INSTANCES: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// How long a plugin may take to say its descriptor.
 pub const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest line of a guest's output that is logged; the rest of the line is dropped.

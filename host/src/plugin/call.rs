@@ -1,23 +1,25 @@
-//! A loaded plugin, and its calls: each on a fresh store and instance.
+//! A call of a guest: admitted, timed, made on a fresh instance or on a warm one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use wasmtime::Store;
+use tokio::time::Instant;
 
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
-use super::convert::{Lent, answer};
 use super::deadline::Deadline;
-use super::digest::Digest;
 use super::engine::Guests;
 use super::failure::failure;
 use super::guest::{Guest, store};
+use super::lane::{Lane, LaneId};
+use super::life::Life;
 use super::log::Subject;
+use super::mounted::Reuse;
+use super::places::Place;
 use super::publish::Publishing;
-use crate::handler::{
-    Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, Reason, SqsMessage,
-};
+use super::stock::PoolId;
+use super::warm::Warm;
+use crate::handler::Failure;
 
 /// A component that is linked, ready to be instantiated.
 #[derive(Clone)]
@@ -26,122 +28,104 @@ pub(super) enum Linked {
     Batch(BatchHandlerPre<Guest>),
 }
 
-/// One version of a handler: compiled, linked, and asked for its descriptor.
-pub struct Plugin {
-    pub(super) name: Arc<str>,
-    pub(super) digest: Digest,
-    pub(super) short: Arc<str>,
-    pub(super) contract: String,
-    pub(super) descriptor: Vec<(String, String)>,
-    pub(super) linked: Linked,
+/// A call that is about to be made.
+pub(super) struct Calling {
     pub(super) guests: Arc<Guests>,
+    pub(super) lane: Arc<Lane>,
+    pub(super) linked: Linked,
+    pub(super) subject: Subject,
+    pub(super) publishing: Option<Publishing>,
+    pub(super) limit: Option<Duration>,
+    /// How many messages it is about.
+    pub(super) messages: u64,
+    /// The instances that it may be made on, and that its own may join.
+    pub(super) reuse: Option<(PoolId, Reuse)>,
 }
 
-impl Plugin {
-    /// The plugin's name: its file's, without `.wasm`.
-    pub fn name(&self) -> &str {
-        &self.name
+impl Calling {
+    /// Makes the call, once there is a place for its instance. Its time begins there.
+    ///
+    /// An instance is kept only if the guest has answered. Whatever else ends the call, a trap, a
+    /// limit, or that nobody waits for the answer, drops the instance with its store (rule 9.3),
+    /// and only then gives the place back.
+    pub(super) async fn make<T>(
+        self,
+        ask: impl AsyncFnOnce(&mut Warm) -> wasmtime::Result<T>,
+    ) -> Result<T, Failure> {
+        let (guests, lane) = (Arc::clone(&self.guests), self.lane.id());
+        let place = guests.places().enter(lane).await;
+        let _ticking = guests.ticking();
+        let deadline = Deadline::after(self.limit, None);
+        let pool = self.reuse.as_ref().map(|(pool, _)| *pool);
+        let warm = place.instance(pool);
+        let (messages, reuse) = (self.messages, self.reuse.clone());
+        let (answer, warm) = self.on(warm, lane, deadline, ask).await?;
+        if let Some((pool, reuse)) = reuse {
+            finish(place, pool, &reuse, messages, warm);
+        }
+        Ok(answer)
     }
 
-    /// The digest of its file.
-    pub fn digest(&self) -> Digest {
-        self.digest
+    /// Makes the call to a plugin that is being loaded, on a fresh instance. It is let in beside
+    /// the calls of plugins that serve, so that no version that hangs keeps the next one out.
+    pub(super) async fn probe<T>(
+        self,
+        ask: impl AsyncFnOnce(&mut Warm) -> wasmtime::Result<T>,
+    ) -> Result<T, Failure> {
+        let guests = Arc::clone(&self.guests);
+        let _place = guests.probing().await;
+        let _ticking = guests.ticking();
+        let deadline = Deadline::after(self.limit, None);
+        let lane = self.lane.id();
+        let (answer, _) = self.on(None, lane, deadline, ask).await?;
+        Ok(answer)
     }
 
-    /// The version of the contract that it was built for.
-    pub fn contract(&self) -> &str {
-        &self.contract
+    async fn on<T>(
+        self,
+        warm: Option<Warm>,
+        lane: LaneId,
+        deadline: Deadline,
+        ask: impl AsyncFnOnce(&mut Warm) -> wasmtime::Result<T>,
+    ) -> Result<(T, Warm), Failure> {
+        let answered = async {
+            let (subject, publishing) = (self.subject, self.publishing);
+            let mut warm = match warm {
+                Some(mut warm) => {
+                    let (guest, deadline) = (warm.store.data_mut(), deadline.clone());
+                    guest.begin(subject, publishing, deadline);
+                    // The tick that it would yield at is long past.
+                    warm.store.set_epoch_deadline(1);
+                    warm
+                }
+                None => {
+                    let mut store = store(&self.guests);
+                    let (guest, deadline) = (store.data_mut(), deadline.clone());
+                    guest.begin(subject, publishing, deadline);
+                    let life = Life::begin(Instant::now());
+                    Warm::make(&self.linked, store, life, lane).await?
+                }
+            };
+            let answer = ask(&mut warm).await?;
+            Ok((answer, warm))
+        };
+        let answered = async { answered.await.map_err(|error| failure(&error)) };
+        deadline.limit(answered).await
     }
+}
 
-    /// The settings that it says of itself, in its own order.
-    pub fn descriptor(&self) -> &[(String, String)] {
-        &self.descriptor
-    }
-
-    fn subject(&self, call: &Call, message: Option<&MessageId>) -> Subject {
-        Subject {
-            plugin: Arc::clone(&self.name),
-            digest: Arc::clone(&self.short),
-            queue: Arc::clone(&call.queue),
-            message: message.map(|id| id.as_str().to_owned()),
+/// After an answer: the instance is kept, or dropped before its place is free.
+fn finish(place: Place, pool: PoolId, reuse: &Reuse, messages: u64, mut warm: Warm) {
+    let memory = warm.store.data().memory();
+    let now = Instant::now();
+    match warm.life.after_call(reuse, messages, memory, now) {
+        None => {
+            warm.store.data_mut().end();
+            place.keep(pool, warm.life.until(reuse), warm);
+        }
+        Some(why) => {
+            tracing::trace!(?why, "an instance is not used again");
+            drop(warm);
         }
     }
-}
-
-impl Handler for Plugin {
-    fn kind(&self) -> HandlerKind {
-        match self.linked {
-            Linked::Single(_) => HandlerKind::Single,
-            Linked::Batch(_) => HandlerKind::Batch,
-        }
-    }
-
-    fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
-        let Linked::Single(pre) = self.linked.clone() else {
-            return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
-        };
-        let subject = self.subject(&call, message.id.as_ref());
-        let publishing = call.publish.map(Publishing::from_here);
-        let guests = Arc::clone(&self.guests);
-        let limit = call.timeout;
-        let answered = on_fresh_store(guests, subject, publishing, limit, async move |store| {
-            let handler = pre.instantiate_async(&mut *store).await?;
-            let lent = Lent::new(&message);
-            let single = handler.queuelet_handler_single();
-            single.call_handle(store, lent.message()).await
-        });
-        let answered = self.guests.run(answered);
-        Box::pin(async move { answered.await.and_then(answer) })
-    }
-
-    fn handle_batch(
-        &self,
-        call: Call,
-        messages: Vec<Arc<SqsMessage>>,
-    ) -> Handling<Result<Vec<Answer>, Failure>> {
-        let Linked::Batch(pre) = self.linked.clone() else {
-            return Box::pin(std::future::ready(Err(wrong_kind(self.kind()))));
-        };
-        let subject = self.subject(&call, None);
-        let publishing = call.publish.map(Publishing::from_here);
-        let guests = Arc::clone(&self.guests);
-        let limit = call.timeout;
-        let answered = on_fresh_store(guests, subject, publishing, limit, async move |store| {
-            let handler = pre.instantiate_async(&mut *store).await?;
-            let lent: Vec<_> = messages.iter().map(|m| Lent::new(m)).collect();
-            let list: Vec<_> = lent.iter().map(Lent::message).collect();
-            let batch = handler.queuelet_handler_batch();
-            batch.call_handle(store, &list).await
-        });
-        let answered = self.guests.run(answered);
-        Box::pin(async move { Ok(answered.await?.into_iter().map(answer).collect()) })
-    }
-}
-
-/// Makes a call on a fresh store. Its time begins here, so not before there is a place for its
-/// instance.
-pub(super) async fn on_fresh_store<T>(
-    guests: Arc<Guests>,
-    subject: Subject,
-    publishing: Option<Publishing>,
-    limit: Option<Duration>,
-    call: impl AsyncFnOnce(&mut Store<Guest>) -> wasmtime::Result<T>,
-) -> Result<T, Failure> {
-    let deadline = Deadline::after(limit, None);
-    let mut store = store(&guests);
-    store
-        .data_mut()
-        .begin(subject, publishing, deadline.clone());
-    let answered = async {
-        let answered = call(&mut store).await;
-        answered.map_err(|error| failure(&error))
-    };
-    deadline.limit(answered).await
-}
-
-fn wrong_kind(kind: HandlerKind) -> Failure {
-    Failure::new(
-        Reason::Answer,
-        format!("the host called a {kind} handler the other way; please report this"),
-    )
 }

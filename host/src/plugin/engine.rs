@@ -1,13 +1,12 @@
-//! The engine that all guests share, the threads they run on, and the clock that interrupts them.
+//! The engine that all guests share, and the threads they run on.
 
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{JoinHandle, Thread};
-use std::time::Instant;
 
+use serde::Serialize;
 use tokio::runtime::Runtime;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 use wasmtime::component::{HasSelf, Linker};
@@ -18,9 +17,23 @@ use wasmtime::{
 
 use super::bindings::single::queuelet::handler::{context, log, publish, types};
 use super::guest::Guest;
+use super::lane::{Lane, Lanes};
 use super::limiter::TABLE_ELEMENTS;
+use super::places::{Places, Undertaker};
+use super::ticker::{Ticker, Ticking};
+use super::turns::Turns;
 use crate::handler::{Failure, Reason};
-use crate::limits::{EPOCH_TICK, GUEST_MEMORY, MAX_INSTANCES};
+use crate::limits::{DEFAULT_MAX_INSTANCES, LARGEST_MEMORY};
+
+/// The most core instances, memories and tables of one component: what Python and JavaScript guests
+/// need, and some. The pool has as many of each for every place, so that it never runs out of one
+/// while a place is free.
+const CORE_INSTANCES: u32 = 30;
+const MEMORIES: u32 = 2;
+const TABLES: u32 = 8;
+/// How many plugins that are being loaded may have an instance at once, beside the calls of those
+/// that serve.
+const PROBES: u32 = 1;
 
 /// The guests' engine could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +46,8 @@ pub enum GuestsError {
     Threads(#[from] std::io::Error),
 }
 
-/// Everything that guests share: one engine, one linker, their own threads.
+/// Everything that guests share: one engine, one linker, their own threads, and the places for
+/// their instances.
 ///
 /// Guests never run on the I/O runtime, so whatever they do to their threads delays no lease
 /// (rule 4.2).
@@ -43,18 +57,41 @@ pub struct Guests {
     /// Taken at the end: a runtime must not be dropped where it would have to wait.
     runtime: Option<Runtime>,
     ticker: Ticker,
-    /// One permit an instance that may live, so that the pool is never asked for more.
-    places: Arc<Semaphore>,
+    lanes: Lanes,
+    places: Arc<Places>,
+    probes: Semaphore,
+    _undertaker: Undertaker,
+}
+
+/// What the instances of one plugin are about now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// The plugin.
+    pub plugin: String,
+    /// How many instances answer a call.
+    pub busy: usize,
+    /// How many idle until the next call.
+    pub warm: usize,
+    /// How many calls wait for a place.
+    pub waiting: usize,
 }
 
 impl Guests {
-    /// Sets up the engine, with the pooling allocator where the machine has the address space for
-    /// it, and starts the guests' threads, one a core.
+    /// Guests of which [`DEFAULT_MAX_INSTANCES`] may live at once: see [`Guests::with`].
     ///
     /// # Errors
     /// Where wasmtime or the operating system refuses.
     pub fn start() -> Result<Arc<Self>, GuestsError> {
-        let engine = engine().map_err(GuestsError::Engine)?;
+        Self::with(DEFAULT_MAX_INSTANCES)
+    }
+
+    /// Sets up the engine for at most so many live instances, with the pooling allocator where the
+    /// machine has the address space for it, and starts the guests' threads, one a core.
+    ///
+    /// # Errors
+    /// Where wasmtime or the operating system refuses.
+    pub fn with(max_instances: NonZeroUsize) -> Result<Arc<Self>, GuestsError> {
+        let engine = engine(max_instances).map_err(GuestsError::Engine)?;
         let linker = linker(&engine).map_err(GuestsError::Engine)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("guest")
@@ -63,13 +100,33 @@ impl Guests {
             .event_interval(3)
             .build()?;
         let ticker = Ticker::start(engine.clone())?;
+        let places = Places::new(max_instances);
+        let turns = Turns::of(runtime.metrics().num_workers());
         Ok(Arc::new(Self {
             engine,
             linker,
             runtime: Some(runtime),
             ticker,
-            places: Arc::new(Semaphore::new(MAX_INSTANCES as usize)),
+            lanes: Lanes::new(Arc::clone(&places), turns),
+            _undertaker: Undertaker::start(&places)?,
+            places,
+            probes: Semaphore::new(PROBES as usize),
         }))
+    }
+
+    /// What the instances of each plugin are about now, by the plugin's name.
+    pub fn usage(&self) -> Vec<Usage> {
+        let lanes = self.lanes.all().into_iter();
+        let usage = lanes.map(|(plugin, lane)| {
+            let (busy, waiting) = self.places.of(lane);
+            Usage {
+                plugin: plugin.to_string(),
+                busy,
+                warm: self.places.warm_of(lane),
+                waiting,
+            }
+        });
+        usage.collect()
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -80,27 +137,47 @@ impl Guests {
         &self.linker
     }
 
-    /// Runs a guest's call on the guests' threads, once there is a place for its instance. Dropping
-    /// the answer interrupts the guest at its next tick.
+    pub(super) fn places(&self) -> &Arc<Places> {
+        &self.places
+    }
+
+    /// The part of the plugin of this name, all its versions together.
+    pub(super) fn lane(&self, name: &Arc<str>) -> Arc<Lane> {
+        self.lanes.of(name)
+    }
+
+    /// The part of a plugin that is being loaded.
+    pub(super) fn lane_of_probe(&self) -> Arc<Lane> {
+        self.lanes.of_probe()
+    }
+
+    /// Waits until a plugin that is being loaded may have an instance.
+    pub(super) async fn probing(&self) -> Option<SemaphorePermit<'_>> {
+        // Nobody closes the semaphore.
+        self.probes.acquire().await.ok()
+    }
+
+    /// The epoch moves while the answer lives.
+    pub(super) fn ticking(&self) -> Ticking<'_> {
+        self.ticker.during()
+    }
+
+    /// Runs a plugin's call on the guests' threads, in the plugin's turns. Dropping the answer
+    /// interrupts the guest at its next tick.
     pub(super) fn run<T, F>(
         self: &Arc<Self>,
+        lane: &Arc<Lane>,
         call: F,
     ) -> impl Future<Output = Result<T, Failure>> + Send + use<T, F>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Failure>> + Send + 'static,
     {
-        let guests = Arc::clone(self);
         let runtime = self
             .runtime
             .as_ref()
             .expect("the runtime lives until the guests are dropped");
-        let running = AbortOnDropHandle::new(runtime.spawn(async move {
-            // Nobody closes the semaphore.
-            let _place = guests.places.acquire().await;
-            let _ticking = guests.ticker.during();
-            call.await
-        }));
+        let running = AbortOnDropHandle::new(runtime.spawn(lane.in_turns(call)));
         async move {
             running.await.unwrap_or_else(|error| {
                 Err(Failure::new(
@@ -120,20 +197,23 @@ impl Drop for Guests {
     }
 }
 
-fn engine() -> wasmtime::Result<Engine> {
+fn engine(max_instances: NonZeroUsize) -> wasmtime::Result<Engine> {
+    let places = u32::try_from(max_instances.get()).unwrap_or(u32::MAX / CORE_INSTANCES);
+    let places = places.saturating_add(PROBES);
     let mut pool = PoolingAllocationConfig::default();
-    pool.total_component_instances(MAX_INSTANCES)
-        .total_core_instances(MAX_INSTANCES * 4)
-        .total_memories(MAX_INSTANCES)
-        .total_tables(MAX_INSTANCES * 2)
-        .total_stacks(MAX_INSTANCES)
-        .max_core_instances_per_component(30)
-        .max_memories_per_component(2)
-        .max_tables_per_component(8)
+    pool.total_component_instances(places)
+        .total_core_instances(places.saturating_mul(CORE_INSTANCES))
+        .total_memories(places.saturating_mul(MEMORIES))
+        .total_tables(places.saturating_mul(TABLES))
+        .total_stacks(places)
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(MEMORIES)
+        .max_tables_per_component(TABLES)
         .max_core_instance_size(2 << 20)
         .max_component_instance_size(2 << 20)
         .table_elements(TABLE_ELEMENTS)
-        .max_memory_size(GUEST_MEMORY)
+        // What a mount allows is less, and its store's limiter sees to it.
+        .max_memory_size(LARGEST_MEMORY)
         .linear_memory_keep_resident(512 << 10)
         .table_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);
@@ -178,78 +258,4 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<Guest>> {
     context::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     publish::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
     Ok(linker)
-}
-
-/// Moves the epoch, on a thread of its own, while any guest runs.
-struct Ticker {
-    running: Arc<Running>,
-    thread: Thread,
-    handle: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Running {
-    guests: AtomicUsize,
-    over: AtomicBool,
-}
-
-impl Ticker {
-    fn start(engine: Engine) -> std::io::Result<Self> {
-        let running = Arc::new(Running::default());
-        let seen = Arc::clone(&running);
-        let handle = std::thread::Builder::new()
-            .name("epoch".into())
-            .spawn(move || tick(&engine, &seen))?;
-        Ok(Self {
-            running,
-            thread: handle.thread().clone(),
-            handle: Some(handle),
-        })
-    }
-
-    /// Ticks while the answer lives.
-    fn during(&self) -> Ticking<'_> {
-        if self.running.guests.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.thread.unpark();
-        }
-        Ticking(&self.running)
-    }
-}
-
-fn tick(engine: &Engine, running: &Running) {
-    let mut next = Instant::now();
-    while !running.over.load(Ordering::SeqCst) {
-        if running.guests.load(Ordering::SeqCst) == 0 {
-            std::thread::park();
-            next = Instant::now();
-            continue;
-        }
-        // By absolute time: the sum of many sleeps drifts.
-        next += EPOCH_TICK;
-        let now = Instant::now();
-        if next > now {
-            std::thread::sleep(next - now);
-        } else {
-            next = now;
-        }
-        engine.increment_epoch();
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.running.over.store(true, Ordering::SeqCst);
-        self.thread.unpark();
-        if let Some(handle) = self.handle.take() {
-            let _ = handle.join();
-        }
-    }
-}
-
-struct Ticking<'a>(&'a Running);
-
-impl Drop for Ticking<'_> {
-    fn drop(&mut self) {
-        self.0.guests.fetch_sub(1, Ordering::SeqCst);
-    }
 }

@@ -90,10 +90,6 @@ impl Guest {
     }
 
     /// The bytes of memory that the instance has now.
-    #[expect(
-        dead_code,
-        reason = "what a reused instance may grow is measured by it"
-    )]
     pub(super) fn memory(&self) -> usize {
         self.limiter.used()
     }

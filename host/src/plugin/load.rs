@@ -8,11 +8,12 @@ use wasmtime::component::Component;
 
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
-use super::call::{Linked, Plugin, on_fresh_store};
+use super::call::{Calling, Linked};
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
 use super::log::Subject;
+use super::mounted::Plugin;
 use crate::handler::{Failure, HandlerKind};
 use crate::limits::DESCRIPTOR_TIMEOUT;
 
@@ -130,6 +131,7 @@ async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Com
         descriptor,
         linked,
         guests: Arc::clone(guests),
+        lane: guests.lane(&compiled.name),
     };
     Ok((plugin, compiled))
 }
@@ -211,26 +213,19 @@ async fn descriptor(
         queue: "".into(),
         message: None,
     };
-    let limit = Some(DESCRIPTOR_TIMEOUT);
-    let asked = on_fresh_store(
-        Arc::clone(guests),
+    let calling = Calling {
+        guests: Arc::clone(guests),
+        lane: guests.lane_of_probe(),
+        linked,
         subject,
-        None,
-        limit,
-        async move |store| match linked {
-            Linked::Single(pre) => {
-                let handler = pre.instantiate_async(&mut *store).await?;
-                let descriptor = handler.queuelet_handler_descriptor();
-                descriptor.call_settings(store).await
-            }
-            Linked::Batch(pre) => {
-                let handler = pre.instantiate_async(&mut *store).await?;
-                let descriptor = handler.queuelet_handler_descriptor();
-                descriptor.call_settings(store).await
-            }
-        },
-    );
-    guests.run(asked).await
+        publishing: None,
+        limit: Some(DESCRIPTOR_TIMEOUT),
+        messages: 0,
+        reuse: None,
+    };
+    let lane = Arc::clone(&calling.lane);
+    let asked = calling.probe(async |warm| warm.settings().await);
+    guests.run(&lane, asked).await
 }
 
 fn one_line(text: &str) -> String {

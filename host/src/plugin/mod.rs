@@ -1,8 +1,10 @@
 //! The only place that knows wasmtime: engine, loading, instances, the contract's bindings.
 //!
-//! A [`Plugin`] is one version of a handler, compiled, linked and asked for its descriptor. It
-//! handles each call on a fresh store and instance, on the guests' own threads.
+//! A [`Plugin`] is one version of a handler, compiled, linked and asked for its descriptor. In each
+//! of its mounts it is a handler, whose calls are made on the guests' own threads, each on an
+//! instance that is fresh or that calls before it have left warm.
 
+mod admission;
 mod bindings;
 mod call;
 mod contract;
@@ -13,14 +15,23 @@ mod engine;
 mod failure;
 mod guest;
 mod http;
+mod lane;
+mod life;
 mod limiter;
+mod line;
 mod load;
 mod log;
+mod mounted;
 mod output;
+mod places;
 mod publish;
+mod stock;
+mod ticker;
+mod turns;
+mod warm;
 
-pub use call::Plugin;
 pub use contract::{CONTRACT, SERVED};
 pub use digest::Digest;
-pub use engine::{Guests, GuestsError};
+pub use engine::{Guests, GuestsError, Usage};
 pub use load::{Inspection, LoadError, inspect, load};
+pub use mounted::{Instances, MountGrants, Plugin, Reuse};

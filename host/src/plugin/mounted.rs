@@ -1,0 +1,209 @@
+//! A plugin, and the handlers that it is in its mounts.
+
+use std::sync::Arc;
+
+use super::call::{Calling, Linked};
+use super::convert::{Lent, answer};
+use super::digest::Digest;
+use super::engine::Guests;
+use super::lane::Lane;
+use super::log::Subject;
+use super::places::Pool;
+use super::publish::Publishing;
+use super::warm::Instance;
+use crate::handler::{
+    Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, SqsMessage,
+};
+
+/// Whose memory a call finds (SPEC 9.3).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instances {
+    /// That of an instance of its own.
+    Fresh,
+    /// That which the calls before it left.
+    Reuse(Reuse),
+}
+
+/// How long an instance is used again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reuse {
+    /// The most messages of one instance.
+    pub messages: std::num::NonZeroU64,
+    /// How old an instance may become.
+    pub age: std::time::Duration,
+    /// How many bytes of memory it may take beyond what it had after its first call.
+    pub growth: usize,
+}
+
+/// What a mount grants its plugin.
+#[derive(Clone, Debug)]
+pub struct MountGrants {
+    /// Whether an instance serves one call, or calls one after the other.
+    pub instances: Instances,
+}
+
+impl Default for MountGrants {
+    fn default() -> Self {
+        Self {
+            instances: Instances::Fresh,
+        }
+    }
+}
+
+/// One version of a handler: compiled, linked, and asked for its descriptor.
+pub struct Plugin {
+    pub(super) name: Arc<str>,
+    pub(super) digest: Digest,
+    pub(super) short: Arc<str>,
+    pub(super) contract: String,
+    pub(super) descriptor: Vec<(String, String)>,
+    pub(super) linked: Linked,
+    pub(super) guests: Arc<Guests>,
+    pub(super) lane: Arc<Lane>,
+}
+
+impl Plugin {
+    /// The plugin's name: its file's, without `.wasm`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The digest of its file.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The version of the contract that it was built for.
+    pub fn contract(&self) -> &str {
+        &self.contract
+    }
+
+    /// The settings that it says of itself, in its own order.
+    pub fn descriptor(&self) -> &[(String, String)] {
+        &self.descriptor
+    }
+
+    /// The handler that this version is in one mount. Its warm instances are its own; they go when
+    /// it is dropped.
+    pub fn mounted(self: &Arc<Self>, grants: MountGrants) -> Arc<dyn Handler> {
+        let warm = match &grants.instances {
+            Instances::Fresh => None,
+            Instances::Reuse(reuse) => Some((self.guests.places().open(), reuse.clone())),
+        };
+        Arc::new(Mounted {
+            plugin: Arc::clone(self),
+            warm,
+        })
+    }
+
+    fn calling(
+        &self,
+        call: Call,
+        message: Option<&MessageId>,
+        messages: usize,
+        warm: Option<&(Pool, Reuse)>,
+    ) -> Calling {
+        Calling {
+            guests: Arc::clone(&self.guests),
+            lane: Arc::clone(&self.lane),
+            linked: self.linked.clone(),
+            subject: Subject {
+                plugin: Arc::clone(&self.name),
+                digest: Arc::clone(&self.short),
+                queue: call.queue,
+                message: message.map(|id| id.as_str().to_owned()),
+            },
+            publishing: call.publish.map(Publishing::from_here),
+            limit: call.timeout,
+            messages: messages as u64,
+            reuse: warm.map(|(pool, reuse)| (pool.id(), reuse.clone())),
+        }
+    }
+
+    fn single(&self, calling: Calling, message: Arc<SqsMessage>) -> Handling<Answer> {
+        let answered = calling.make(async move |warm| {
+            let Instance::Single(handler) = &warm.instance else {
+                return Err(wrong_kind(HandlerKind::Batch));
+            };
+            let lent = Lent::new(&message);
+            let single = handler.queuelet_handler_single();
+            single.call_handle(&mut warm.store, lent.message()).await
+        });
+        let answered = self.guests.run(&self.lane, answered);
+        Box::pin(async move { answered.await.and_then(answer) })
+    }
+
+    fn batch(
+        &self,
+        calling: Calling,
+        messages: Vec<Arc<SqsMessage>>,
+    ) -> Handling<Result<Vec<Answer>, Failure>> {
+        let answered = calling.make(async move |warm| {
+            let Instance::Batch(handler) = &warm.instance else {
+                return Err(wrong_kind(HandlerKind::Single));
+            };
+            let lent: Vec<_> = messages.iter().map(|m| Lent::new(m)).collect();
+            let list: Vec<_> = lent.iter().map(Lent::message).collect();
+            let batch = handler.queuelet_handler_batch();
+            batch.call_handle(&mut warm.store, &list).await
+        });
+        let answered = self.guests.run(&self.lane, answered);
+        Box::pin(async move { Ok(answered.await?.into_iter().map(answer).collect()) })
+    }
+}
+
+/// A plugin with nothing granted, each call on a fresh instance.
+impl Handler for Plugin {
+    fn kind(&self) -> HandlerKind {
+        match self.linked {
+            Linked::Single(_) => HandlerKind::Single,
+            Linked::Batch(_) => HandlerKind::Batch,
+        }
+    }
+
+    fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
+        self.single(self.calling(call, message.id.as_ref(), 1, None), message)
+    }
+
+    fn handle_batch(
+        &self,
+        call: Call,
+        messages: Vec<Arc<SqsMessage>>,
+    ) -> Handling<Result<Vec<Answer>, Failure>> {
+        self.batch(self.calling(call, None, messages.len(), None), messages)
+    }
+}
+
+/// One mount of one version.
+struct Mounted {
+    plugin: Arc<Plugin>,
+    warm: Option<(Pool, Reuse)>,
+}
+
+impl Handler for Mounted {
+    fn kind(&self) -> HandlerKind {
+        self.plugin.kind()
+    }
+
+    fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
+        let plugin = &self.plugin;
+        let calling = plugin.calling(call, message.id.as_ref(), 1, self.warm.as_ref());
+        plugin.single(calling, message)
+    }
+
+    fn handle_batch(
+        &self,
+        call: Call,
+        messages: Vec<Arc<SqsMessage>>,
+    ) -> Handling<Result<Vec<Answer>, Failure>> {
+        let plugin = &self.plugin;
+        let calling = plugin.calling(call, None, messages.len(), self.warm.as_ref());
+        plugin.batch(calling, messages)
+    }
+}
+
+fn wrong_kind(kind: HandlerKind) -> wasmtime::Error {
+    wasmtime::Error::msg(format!(
+        "the host called a {kind} handler the other way; please report this"
+    ))
+}
