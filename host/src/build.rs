@@ -17,9 +17,12 @@ pub enum BuildError {
     Cargo(#[source] io::Error),
     /// cargo has said why on stderr.
     #[error(
-        "the handlers did not build; if the target is what is missing: rustup target add {TARGET}"
+        "the handlers did not build; if the target is what is missing: rustup target add {target}"
     )]
-    Failed,
+    Failed {
+        /// What they were to be built for.
+        target: String,
+    },
     /// A crate that builds to something else.
     #[error("cargo built no component of {0}: its Cargo.toml needs crate-type = [\"cdylib\"]")]
     NoComponent(String),
@@ -31,11 +34,20 @@ pub enum BuildError {
 /// # Errors
 /// Where cargo cannot be started, a crate does not build, or makes no component.
 pub fn build(tree: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, BuildError> {
-    add_target(tree);
+    build_for(TARGET, tree, packages)
+}
+
+/// As [`build`], for another target: what that makes are core modules, which become components when
+/// they are loaded.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_for(target: &str, tree: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, BuildError> {
+    add_target(target, tree);
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo
         .current_dir(tree)
-        .args(["build", "--profile", "plugin", "--target", TARGET])
+        .args(["build", "--profile", "plugin", "--target", target])
         .args(["--message-format", "json-render-diagnostics"]);
     for package in packages {
         cargo.args(["--package", package]);
@@ -46,7 +58,9 @@ pub fn build(tree: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, BuildError>
         .output()
         .map_err(BuildError::Cargo)?;
     if !built.status.success() {
-        return Err(BuildError::Failed);
+        return Err(BuildError::Failed {
+            target: target.to_owned(),
+        });
     }
     let lines = String::from_utf8_lossy(&built.stdout);
     packages
@@ -58,7 +72,7 @@ pub fn build(tree: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, BuildError>
 }
 
 /// Adds the target where rustup is and lacks it. Where that fails the build says what is missing.
-fn add_target(tree: &Path) {
+fn add_target(target: &str, tree: &Path) {
     let rustup = |args: &[&str]| {
         let mut command = Command::new("rustup");
         command.current_dir(tree).args(args).stdin(Stdio::null());
@@ -68,8 +82,8 @@ fn add_target(tree: &Path) {
         return;
     };
     let list = String::from_utf8_lossy(&installed.stdout);
-    if !list.lines().any(|line| line.trim() == TARGET) {
-        let _ = rustup(&["target", "add", TARGET]);
+    if !list.lines().any(|line| line.trim() == target) {
+        let _ = rustup(&["target", "add", target]);
     }
 }
 

@@ -69,7 +69,7 @@ async fn inspect_says_why_a_file_is_no_plugin() {
     for (content, says) in [
         (&b""[..], "it is empty"),
         (b"# a plugin\n", "it is not WebAssembly"),
-        (b"\0asm\x01\0\0\0", "core module"),
+        (b"\0asm\x01\0\0\0", "core module and no component"),
         (component, "it is no handler"),
         (&cut, "it does not compile"),
     ] {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 17] = [
+const PACKAGES: [(&str, &str); 18] = [
     ("audit", "audit"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
+    ("fetch", "guest-fetch"),
     ("first-contract", "guest-first-contract"),
     ("grows", "guest-grows"),
     ("loops", "guest-loops"),
@@ -35,9 +36,27 @@ pub(crate) fn wasm(name: &str) -> &'static Path {
 }
 
 fn build() -> HashMap<&'static str, PathBuf> {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let packages = PACKAGES.map(|(_, package)| package);
-    let files = queuelet::build::build(&tree, &packages).expect("the guests build");
+    let files = queuelet::build::build(&tree(), &packages).expect("the guests build");
     let names = PACKAGES.map(|(name, _)| name);
     names.into_iter().zip(files).collect()
+}
+
+/// The core module of a guest, by its short name, that is made for this target.
+pub(crate) fn module(name: &str, target: &str) -> PathBuf {
+    static BUILT: Mutex<Vec<(String, PathBuf)>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let what = format!("{name} for {target}");
+    if let Some((_, file)) = built.iter().find(|(built, _)| *built == what) {
+        return file.clone();
+    }
+    let package = format!("guest-{name}");
+    let files = queuelet::build::build_for(target, &tree(), &[&package]);
+    let file = files.unwrap_or_else(|e| panic!("{what}: {e}")).remove(0);
+    built.push((what, file.clone()));
+    file
+}
+
+fn tree() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }

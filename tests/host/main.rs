@@ -27,6 +27,7 @@ mod judge;
 mod leases;
 mod local_mode;
 mod messages;
+mod modules;
 mod outcomes;
 mod payloads;
 mod plugins;

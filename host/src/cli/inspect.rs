@@ -14,7 +14,7 @@ use crate::plugin::{Inspection, inspect};
 pub(super) struct Inspect {
     /// The .wasm file
     file: PathBuf,
-    /// Print one JSON document: name, digest, size, world, wit, descriptor, imports
+    /// Print one JSON document: name, digest, size, core_module, world, wit, descriptor, imports
     #[arg(long)]
     json: bool,
 }
@@ -35,6 +35,9 @@ fn print(inspection: &Inspection) {
     say!("name        {}", inspection.name);
     say!("sha256      {}", inspection.digest);
     say!("size        {} KiB", inspection.size.div_ceil(1024));
+    if inspection.core_module {
+        say!("format      a core module; it becomes a component when it is loaded");
+    }
     say!("world       {}", inspection.world);
     say!("contract    {}", inspection.wit);
     for (position, (name, value)) in inspection.descriptor.iter().enumerate() {

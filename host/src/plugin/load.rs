@@ -13,6 +13,7 @@ use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
 use super::log::Subject;
+use super::module::Format;
 use super::mounted::Plugin;
 use crate::handler::{Failure, HandlerKind};
 use crate::limits::DESCRIPTOR_TIMEOUT;
@@ -50,6 +51,8 @@ pub struct Inspection {
     pub imports: Vec<String>,
     /// Its size in bytes.
     pub size: u64,
+    /// Whether it is a core module, which becomes a component when it is loaded.
+    pub core_module: bool,
 }
 
 /// A file that has been read and compiled.
@@ -59,6 +62,7 @@ struct Compiled {
     component: Component,
     exported: Exported,
     size: u64,
+    format: Format,
 }
 
 /// Loads the plugin in `file`.
@@ -97,6 +101,7 @@ pub async fn inspect(guests: &Arc<Guests>, file: &Path) -> Result<Inspection, Lo
             .collect(),
         imports,
         size: compiled.size,
+        core_module: compiled.format == Format::Module,
     })
 }
 
@@ -145,8 +150,10 @@ fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
     let unreadable = |error: std::io::Error| fail(None, format!("it cannot be read: {error}"));
     let content = crate::file::read(file).map_err(unreadable)?;
     let digest = Digest::of(&content);
-    check_format(&content).map_err(|reason| fail(Some(digest), reason))?;
-    let component = Component::new(guests.engine(), &content).map_err(|error| {
+    let refuse = |reason: String| fail(Some(digest), one_line(&reason));
+    let format = Format::of(&content).map_err(refuse)?;
+    let encoded = format.component(&content).map_err(refuse)?;
+    let component = Component::new(guests.engine(), &encoded).map_err(|error| {
         let reason = format!("it does not compile: {}", one_line(&format!("{error:#}")));
         fail(Some(digest), reason)
     })?;
@@ -163,28 +170,15 @@ fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
         component,
         exported,
         size: content.len() as u64,
+        format,
     })
-}
-
-/// Looks at the first eight bytes, which tell a component from what people take for one.
-fn check_format(content: &[u8]) -> Result<(), String> {
-    let says = match content {
-        [] => "it is empty",
-        [0, b'a', b's', b'm', _, _, 1, 0, ..] => return Ok(()),
-        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => {
-            "it is a core module and no component: build it with `--target wasm32-wasip2`"
-        }
-        [0, b'a', b's', b'm', ..] => "it is WebAssembly of a version that this host does not know",
-        _ => "it is not WebAssembly",
-    };
-    Err(says.to_owned())
 }
 
 fn link(guests: &Guests, compiled: &Compiled) -> Result<Linked, String> {
     let missing = |error: wasmtime::Error| {
         format!(
             "it does not fit this host: {}; a handler may import log, context and publish of \
-             {}, and WASI 0.2",
+             {}, WASI 0.2, and wasi:http to make requests",
             one_line(&format!("{error:#}")),
             super::contract::CONTRACT,
         )
@@ -230,24 +224,4 @@ async fn descriptor(
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_component_is_told_by_what_it_is() {
-        let table: [(&[u8], &str); 4] = [
-            (b"", "empty"),
-            (b"\0asm\x01\0\0\0", "core module"),
-            (b"\x7fELF....", "not WebAssembly"),
-            (b"\0asm\x07\0\0\0", "version"),
-        ];
-        for (content, says) in table {
-            let error = check_format(content).unwrap_err();
-            assert!(error.contains(says), "{error}");
-        }
-        assert_eq!(check_format(b"\0asm\x0d\0\x01\0"), Ok(()));
-    }
 }

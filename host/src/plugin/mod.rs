@@ -21,6 +21,7 @@ mod limiter;
 mod line;
 mod load;
 mod log;
+mod module;
 mod mounted;
 mod output;
 mod places;
