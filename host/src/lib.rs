@@ -19,6 +19,7 @@ pub mod limits;
 pub mod local;
 pub mod observe;
 pub mod plugin;
+mod reload;
 mod shutdown;
 pub mod sqs;
 

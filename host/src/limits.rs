@@ -199,3 +199,20 @@ pub const HTTP_CHUNK: usize = 64 << 10;
 pub const DEFAULT_DRAIN: Duration = Duration::from_secs(25);
 /// How long calls that release messages may take once the drain deadline has passed.
 pub const LAST_CALLS: Duration = Duration::from_secs(2);
+
+// ---- reloading -------------------------------------------------------------------------------
+
+/// How long a plugin's files must have been the same before they are loaded: enough for a `.wasm`
+/// and its `.toml` that are copied by one command to be taken together.
+pub const SETTLED_FOR: Duration = Duration::from_millis(250);
+/// A file that is gone for less than this was replaced, not removed; and one that looks unfinished
+/// is refused only once it has not changed for as long.
+pub const REPLACED_WITHIN: Duration = Duration::from_secs(2);
+/// How often the plugins folder is looked at where the system tells of its changes: it does not
+/// tell of all (a file behind a link, a network file system).
+pub const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The same where the system tells of nothing.
+pub const LOOK_ALONE_EVERY: Duration = Duration::from_millis(500);
+/// The least between two looks, however much is told: a file that is being copied changes all the
+/// time.
+pub const LOOK_PAUSE: Duration = Duration::from_millis(50);

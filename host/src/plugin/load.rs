@@ -56,7 +56,7 @@ pub struct Inspection {
 }
 
 /// A file that has been read and compiled.
-struct Compiled {
+pub(crate) struct Compiled {
     name: Arc<str>,
     digest: Digest,
     component: Component,
@@ -109,7 +109,14 @@ async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Com
     let compiled = {
         let (guests, path) = (Arc::clone(guests), file.to_owned());
         // Compiling takes from milliseconds to seconds of CPU, so not on the I/O runtime.
-        let work = tokio::task::spawn_blocking(move || compile(&guests, &path));
+        let work = tokio::task::spawn_blocking(move || {
+            let content = crate::file::read(&path).map_err(|error| LoadError {
+                file: path.clone(),
+                digest: None,
+                reason: format!("it cannot be read: {error}"),
+            })?;
+            compile(&guests, &path, &content)
+        });
         work.await.unwrap_or_else(|panic| {
             Err(LoadError {
                 file: file.to_owned(),
@@ -118,17 +125,27 @@ async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Com
             })
         })?
     };
+    let plugin = probe(guests, file, &compiled).await?;
+    Ok((plugin, compiled))
+}
+
+/// Links what was compiled from `file`, instantiates it once, and asks it for its descriptor.
+pub(crate) async fn probe(
+    guests: &Arc<Guests>,
+    file: &Path,
+    compiled: &Compiled,
+) -> Result<Plugin, LoadError> {
     let fail = |reason: String| LoadError {
         file: file.to_owned(),
         digest: Some(compiled.digest),
         reason,
     };
-    let linked = link(guests, &compiled).map_err(fail)?;
+    let linked = link(guests, compiled).map_err(fail)?;
     let short: Arc<str> = compiled.digest.short().into();
     let descriptor = descriptor(guests, &compiled.name, &short, linked.clone())
         .await
         .map_err(|failure| fail(format!("its descriptor could not be read: {failure}")))?;
-    let plugin = Plugin {
+    Ok(Plugin {
         name: Arc::clone(&compiled.name),
         digest: compiled.digest,
         short,
@@ -137,32 +154,31 @@ async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Com
         linked,
         guests: Arc::clone(guests),
         lane: guests.lane(&compiled.name),
-    };
-    Ok((plugin, compiled))
+    })
 }
 
-fn compile(guests: &Guests, file: &Path) -> Result<Compiled, LoadError> {
-    let fail = |digest, reason| LoadError {
+/// Compiles the content of `file`. It takes from milliseconds to seconds of CPU.
+pub(crate) fn compile(guests: &Guests, file: &Path, content: &[u8]) -> Result<Compiled, LoadError> {
+    let digest = Digest::of(content);
+    let fail = |reason| LoadError {
         file: file.to_owned(),
-        digest,
+        digest: Some(digest),
         reason,
     };
-    let unreadable = |error: std::io::Error| fail(None, format!("it cannot be read: {error}"));
-    let content = crate::file::read(file).map_err(unreadable)?;
-    let digest = Digest::of(&content);
-    let refuse = |reason: String| fail(Some(digest), one_line(&reason));
-    let format = Format::of(&content).map_err(refuse)?;
-    let encoded = format.component(&content).map_err(refuse)?;
+    let refuse = |reason: String| fail(one_line(&reason));
+    let format = Format::of(content).map_err(refuse)?;
+    let encoded = format.component(content).map_err(refuse)?;
     let component = Component::new(guests.engine(), &encoded).map_err(|error| {
-        let reason = format!("it does not compile: {}", one_line(&format!("{error:#}")));
-        fail(Some(digest), reason)
+        fail(format!(
+            "it does not compile: {}",
+            one_line(&format!("{error:#}"))
+        ))
     })?;
     let ty = component.component_type();
-    let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name))
-        .map_err(|reason| fail(Some(digest), reason))?;
+    let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name)).map_err(fail)?;
     let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else {
         let reason = "its name is not UTF-8 text, and it is named by it everywhere: rename it";
-        return Err(fail(Some(digest), reason.into()));
+        return Err(fail(reason.into()));
     };
     Ok(Compiled {
         name: name.into(),

@@ -32,7 +32,8 @@ mod turns;
 mod warm;
 
 pub use contract::{CONTRACT, SERVED};
-pub use digest::Digest;
+pub use digest::{Digest, NotADigest};
 pub use engine::{Guests, GuestsError, Usage};
+pub(crate) use load::{Compiled, compile, probe};
 pub use load::{Inspection, LoadError, inspect, load};
 pub use mounted::{Instances, MountGrants, Plugin, Reuse};
