@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use tracing::{error, info, warn};
 
 use super::options::{AwsOptions, PluginOptions, guests};
@@ -15,7 +15,7 @@ use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
 use crate::Shutdown;
 use crate::config::duration;
-use crate::host::{Host, HostOptions, Plugins};
+use crate::host::{HostOptions, Plugins, WatchedHost};
 use crate::sqs::Connection;
 
 /// Receive from the queues that the plugins are mounted on.
@@ -43,6 +43,20 @@ pub(super) struct Run {
     /// How long handlers may go on after SIGTERM, before they are interrupted
     #[arg(long, value_name = "DURATION", env = "QUEUELET_DRAIN", value_parser = duration)]
     drain: Option<Duration>,
+    /// What to do at the start about a plugin that cannot be loaded or mounted: stop, with exit code 2,
+    /// or start without it and watch its files
+    #[arg(long, value_name = "WORD", env = "QUEUELET_ON_BAD_PLUGIN")]
+    on_bad_plugin: Option<OnBadPlugin>,
+}
+
+/// What becomes of the start where a plugin is bad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OnBadPlugin {
+    /// Nothing starts.
+    #[default]
+    Stop,
+    /// The others do.
+    Skip,
 }
 
 impl Run {
@@ -57,21 +71,23 @@ impl Run {
                 return Ok(ExitCode::SUCCESS);
             }
         };
-        plugins.log();
-        if plugins.has_problems() {
+        let skips_bad = self.on_bad_plugin.unwrap_or_default() == OnBadPlugin::Skip;
+        if skips_bad {
+            // The host says itself what it does not take, as it does later.
+            plugins.log_notes();
+        } else {
+            plugins.log();
+        }
+        if plugins.has_problems() && !skips_bad {
             return Err(Failed::Input(anyhow!(
                 "nothing was started: mend what is named above; `queuelet check` shows it again"
             )));
         }
-        let mounts = plugins.mounts();
-        if mounts.is_empty() {
+        if plugins.resolved.subscriptions.is_empty() && !skips_bad {
             return Err(Failed::Input(anyhow!(
                 "no plugin in {} is mounted: put a .wasm file there",
                 config.plugins.display()
             )));
-        }
-        for plugin in &plugins.loaded {
-            info!(plugin = plugin.name(), digest = %plugin.digest(), "loaded");
         }
 
         let settings = self.aws.over(&config.aws)?;
@@ -89,7 +105,7 @@ impl Run {
             tap: None,
         };
         let drain = options.drain;
-        let host = Host::new(Arc::new(connection), options, mounts);
+        let host = WatchedHost::new(Arc::new(connection), options, config, skips_bad, plugins);
         let shutdown = Shutdown::default();
         let running = host.run(shutdown.clone(), || info!("started"));
         tokio::pin!(running);

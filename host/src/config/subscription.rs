@@ -86,6 +86,23 @@ impl SqsSubscription {
         &self.in_force
     }
 
+    /// Whether two subscriptions read the same queue the same way and send to the same targets: all
+    /// that a running subscription has taken up for good. What they differ in concerns single calls,
+    /// which take it from the version that is live, or says only where something is written
+    /// (SPEC 8.3).
+    pub fn same_queue(&self, other: &SqsSubscription) -> bool {
+        // Everything that is not named here is the queue's, so that a setting of a later version is
+        // that until somebody decides otherwise.
+        let of_calls = SqsSubscription {
+            mount: self.mount,
+            timeout: self.timeout,
+            retry: self.retry,
+            in_force: self.in_force.clone(),
+            ..other.clone()
+        };
+        *self == of_calls
+    }
+
     /// Whether two subscriptions do the same, wherever their settings are written. A long poll
     /// need not be started again where they do (SPEC 8.3).
     pub fn same_settings(&self, other: &SqsSubscription) -> bool {

@@ -47,7 +47,8 @@ pub struct Ended {
     pub left: usize,
 }
 
-/// Receives, handles and settles until `shutdown`.
+/// Receives, handles and settles until `shutdown`, or until it is retired and has handled what it
+/// holds.
 ///
 /// At the stop what was received and not handed out is released at once, while the handlers in
 /// flight go on with their leases kept until the deadline (rule 7.3).
@@ -158,7 +159,12 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         }));
     }
 
-    shutdown.stop.cancelled().await;
+    // Without a stop the pump and the workers end only by being retired.
+    let ends = async { while tasks.join_next().await.is_some() {} };
+    tokio::select! {
+        () = shutdown.stop.cancelled() => {}
+        () = ends => {}
+    }
     // The channel closes when the pump has ended, which is when an open poll has.
     while let Some(deliveries) = feed.rest().await {
         let unreleased = tokio::select! {

@@ -1,7 +1,10 @@
 //! The host: every subscription, from the check to the drain.
 
+mod mounts;
 mod opener;
 mod plugins;
+mod version;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +15,11 @@ use tokio::task::JoinSet;
 use tracing::error;
 
 pub use plugins::Plugins;
+pub use watched::WatchedHost;
 
 use crate::Shutdown;
 use crate::config::{QueueRef, SqsSubscription, TopicRef};
-use crate::dispatch;
+use crate::dispatch::{self, Serving};
 use crate::error::SqsError;
 use crate::handler::Handler;
 use crate::observe::{Counters, Observer, Readiness, Source, Tap};
@@ -68,16 +72,16 @@ impl Host {
                     handler,
                 )
             })
-            .map(|(subscription, handler)| Prepared {
-                observer: Observer::new(
-                    Source {
-                        plugin: subscription.plugin.as_str().into(),
-                        queue: subscription.queue.name().as_str().into(),
-                    },
-                    options.tap.clone(),
-                ),
-                subscription: Arc::new(subscription),
-                handler,
+            .map(|(subscription, handler)| {
+                let subscription = Arc::new(subscription);
+                Prepared {
+                    observer: Observer::new(source(&subscription), options.tap.clone()),
+                    live: Arc::new(Serving {
+                        handler,
+                        subscription: Arc::clone(&subscription),
+                    }),
+                    subscription,
+                }
             })
             .collect();
         Self {
@@ -170,6 +174,14 @@ impl Host {
                 () = &mut deadline => {}
             }
         }
+    }
+}
+
+/// Where the events of a subscription come from.
+fn source(subscription: &SqsSubscription) -> Source {
+    Source {
+        plugin: subscription.plugin.as_str().into(),
+        queue: subscription.queue.name().as_str().into(),
     }
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use crate::Shutdown;
 use crate::backoff::Backoff;
 use crate::config::{QueueRef, SqsSubscription, TargetRef};
-use crate::dispatch::{Mounted, Serving};
+use crate::dispatch::{Live, Mounted};
 use crate::error::{CallError, ErrorClass, SqsError};
-use crate::handler::Handler;
 use crate::limits::{CALL_TIMEOUT, OPERATOR_BACKOFF_MAX, RECEIVE_BACKOFF, RECEIVE_BACKOFF_MAX};
 use crate::observe::{Event, Observer};
 use crate::sqs::{
@@ -18,7 +17,7 @@ use crate::sqs::{
 /// One subscription of a host, before its queue is open.
 pub(crate) struct Prepared {
     pub(crate) subscription: Arc<SqsSubscription>,
-    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) live: Arc<dyn Live>,
     pub(crate) observer: Observer,
 }
 
@@ -45,7 +44,7 @@ impl Opener {
     async fn open(&self, prepared: &Prepared) -> Result<Mounted, Opening> {
         let Prepared {
             subscription,
-            handler,
+            live,
             observer,
         } = prepared;
         let not_connected = |error| Opening::Refused(error);
@@ -103,10 +102,7 @@ impl Opener {
         }
         Ok(Mounted {
             subscription: Arc::clone(subscription),
-            live: Arc::new(Serving {
-                handler: Arc::clone(handler),
-                subscription: Arc::clone(subscription),
-            }),
+            live: Arc::clone(live),
             api,
             finished: connection.finished(&queue.url),
             queue,
@@ -162,11 +158,11 @@ impl Opener {
                 });
             }
             tokio::select! {
-                () = shutdown.stop.cancelled() => return None,
+                () = shutdown.no_more() => return None,
                 () = tokio::time::sleep(backoff.next_random()) => {}
             }
             result = tokio::select! {
-                () = shutdown.stop.cancelled() => return None,
+                () = shutdown.no_more() => return None,
                 result = self.open(prepared) => result,
             };
         }

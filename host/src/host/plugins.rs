@@ -1,17 +1,20 @@
 //! The plugins of a folder, loaded and checked before anything is asked of SQS.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tracing::{error, info, warn};
 
 use crate::config::{
-    HostConfig, Level, MountFile, Note, PluginSettings, Resolved, SqsSubscription,
-    mount_files_without_plugin, resolve,
+    HostConfig, Level, Note, Resolved, SqsSubscription, mount_files_without_plugin, resolve,
 };
-use crate::file::read_text;
 use crate::handler::Handler;
-use crate::plugin::{Guests, LoadError, Plugin, load};
+use crate::plugin::{Guests, LoadError, Plugin};
+use crate::reload::folder;
+use crate::reload::load::{self, Candidate, Loaded, Loader};
+use crate::reload::machine::Refusal;
+use crate::reload::stamp::{Stamp, Stem};
 
 /// The plugins of a folder, and their mounts as the folder's files say.
 pub struct Plugins {
@@ -21,6 +24,22 @@ pub struct Plugins {
     pub refused: Vec<LoadError>,
     /// Mounts, problems and notes.
     pub resolved: Resolved,
+    pub(super) loader: Loader,
+    pub(super) found: Vec<Found>,
+}
+
+/// A plugin of the folder.
+pub(super) struct Found {
+    pub(super) stem: Stem,
+    /// Its files as they were loaded.
+    pub(super) stamp: Stamp,
+    pub(super) loaded: Result<Sound, Refusal>,
+}
+
+/// A plugin that can serve, as far as its files show.
+pub(super) struct Sound {
+    pub(super) candidate: Box<Candidate>,
+    pub(super) mounts: Vec<SqsSubscription>,
 }
 
 impl Plugins {
@@ -34,51 +53,99 @@ impl Plugins {
         config: &HostConfig,
         folder: &Path,
     ) -> std::io::Result<Self> {
-        let (mut wasm, mut toml) = (Vec::new(), Vec::new());
-        for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            match path.extension().and_then(|e| e.to_str()) {
-                Some("wasm") => wasm.push(path),
-                Some("toml") => toml.push(path),
-                _ => {}
-            }
-        }
-        wasm.sort();
-        toml.sort();
-        let mut plugins = Self::load(guests, config, &wasm).await;
-        let orphans = toml
-            .iter()
-            .filter(|file| !wasm.contains(&file.with_extension("wasm")))
-            .map(PathBuf::as_path);
+        let look = {
+            let folder = folder.to_owned();
+            let look = tokio::task::spawn_blocking(move || folder::look(&folder));
+            look.await.map_err(std::io::Error::other)??
+        };
+        let files = look.plugins.into_iter().collect();
+        let mut plugins = Self::load_files(guests, config, folder, files).await;
+        let orphans = look.orphans.iter().map(PathBuf::as_path);
         let notes = mount_files_without_plugin(orphans);
         plugins.resolved.notes.extend(notes);
         Ok(plugins)
     }
 
-    /// Loads these `.wasm` files, each with the mount file beside it, and checks every mount.
-    pub async fn load(guests: &Arc<Guests>, config: &HostConfig, wasm: &[PathBuf]) -> Self {
-        let (mut loaded, mut refused, mut settings) = (Vec::new(), Vec::new(), Vec::new());
-        for file in wasm {
-            match load(guests, file).await {
-                Ok(plugin) => {
-                    match mount_file(file) {
-                        Ok(mount_file) => settings.push(PluginSettings {
-                            name: plugin.name().to_owned(),
-                            kind: plugin.kind(),
-                            descriptor: plugin.descriptor().to_vec(),
-                            mount_file,
-                        }),
-                        Err(error) => refused.push(error),
-                    }
-                    loaded.push(Arc::new(plugin));
+    /// Loads the plugins of these names from `folder`, each with the mount file beside it, and
+    /// checks every mount. A name that has no file is passed over.
+    pub async fn load(
+        guests: &Arc<Guests>,
+        config: &HostConfig,
+        folder: &Path,
+        names: &[&str],
+    ) -> Self {
+        let stems = names.iter().map(|name| OsStr::new(name).to_owned());
+        let files = stems.filter_map(|stem| Some((folder::plugin(folder, &stem)?, stem)));
+        let files = files.map(|(stamp, stem)| (stem, stamp)).collect();
+        Self::load_files(guests, config, folder, files).await
+    }
+
+    async fn load_files(
+        guests: &Arc<Guests>,
+        config: &HostConfig,
+        folder: &Path,
+        files: Vec<(Stem, Stamp)>,
+    ) -> Self {
+        let loader = Loader::at_the_start(guests, folder, config);
+        let (mut found, mut refused) = (Vec::new(), Vec::new());
+        for (stem, stamp) in files {
+            let loaded = match loader.load(&stem, stamp, None).await {
+                Ok(Loaded::New(candidate)) => Ok(Sound {
+                    candidate,
+                    mounts: Vec::new(),
+                }),
+                // Nothing serves yet that it could be the same as.
+                Ok(Loaded::Same(_)) => continue,
+                Err(refusal) => {
+                    refused.push(LoadError {
+                        file: loader.file(&stem),
+                        digest: refusal.digest,
+                        reason: refusal.reason.clone(),
+                    });
+                    Err(refusal)
                 }
-                Err(error) => refused.push(error),
-            }
+            };
+            found.push(Found {
+                stem,
+                stamp,
+                loaded,
+            });
         }
-        Self {
-            loaded,
+        let sound = || found.iter().filter_map(|found| found.loaded.as_ref().ok());
+        let settings: Vec<_> = sound()
+            .map(|sound| sound.candidate.settings.clone())
+            .collect();
+        let mut plugins = Self {
+            loaded: sound()
+                .map(|sound| Arc::clone(&sound.candidate.plugin))
+                .collect(),
             refused,
             resolved: resolve(config, &settings),
+            loader,
+            found,
+        };
+        plugins.mount();
+        plugins
+    }
+
+    /// Gives each plugin its mounts. One with a problem in any of them is refused as a whole.
+    fn mount(&mut self) {
+        for found in &mut self.found {
+            let Ok(sound) = &mut found.loaded else {
+                continue;
+            };
+            let name = sound.candidate.plugin.name();
+            let mounts = self.resolved.subscriptions.iter();
+            let mounts = mounts.filter(|mount| mount.plugin == name).cloned();
+            sound.mounts = mounts.collect();
+            let more = load::surroundings(&sound.candidate, &sound.mounts);
+            self.resolved.problems.extend(more);
+            let problems = self.resolved.problems.iter();
+            let problems = problems.filter(|problem| problem.plugin.as_deref() == Some(name));
+            let problems: Vec<_> = problems.cloned().collect();
+            if !problems.is_empty() {
+                found.loaded = Err(load::refusal(sound.candidate.content, &problems));
+            }
         }
     }
 
@@ -108,28 +175,21 @@ impl Plugins {
         for problem in &self.resolved.problems {
             error!("{problem}");
         }
+        self.log_notes();
+    }
+
+    /// Logs what is worth saying.
+    pub fn log_notes(&self) {
         for note in &self.resolved.notes {
             log_note(note);
         }
     }
 }
 
-fn log_note(note: &Note) {
+/// Logs something worth saying.
+pub(super) fn log_note(note: &Note) {
     match note.level {
         Level::Warn => warn!("{note}"),
         Level::Info => info!("{note}"),
-    }
-}
-
-fn mount_file(wasm: &Path) -> Result<Option<MountFile>, LoadError> {
-    let path = wasm.with_extension("toml");
-    match read_text(&path) {
-        Ok(text) => Ok(Some(MountFile { path, text })),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(LoadError {
-            reason: format!("it cannot be read: {error}"),
-            file: path,
-            digest: None,
-        }),
     }
 }

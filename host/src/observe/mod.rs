@@ -4,10 +4,12 @@ mod event;
 mod logging;
 mod metrics;
 mod observer;
+mod plugin;
 mod readiness;
 
 pub use event::{Event, Source};
 pub use logging::{LogFormat, init_logging};
 pub use metrics::{Count, Counters, Snapshot};
 pub use observer::{Observer, Tap};
+pub use plugin::PluginEvent;
 pub use readiness::{Readiness, Ready};

@@ -33,6 +33,15 @@ impl Observer {
         }
     }
 
+    /// An observer of the subscription that takes this one's place: its counts go on, and it becomes
+    /// ready by itself.
+    pub fn of_successor(&self) -> Self {
+        Self {
+            readiness: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// Where the events come from.
     pub fn source(&self) -> &Source {
         &self.source

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::folder;
 use super::machine::{Content, Refusal};
-use super::pins::{Pins, not_allowed};
+use super::pins::Pins;
 use super::stamp::{FileKind, Stamp, Stem, files};
 use crate::config::{
-    Class, HostConfig, MountFile, Note, PluginSettings, Problem, SqsSubscription, resolve,
+    HostConfig, MountFile, Note, PluginSettings, Problem, SqsSubscription, resolve,
 };
 use crate::handler::Handler as _;
 use crate::plugin::{Compiled, Digest, Guests, LoadError, Plugin, compile, probe};
@@ -41,7 +41,6 @@ pub(crate) enum Loaded {
 pub(crate) struct Known {
     pub(crate) content: Content,
     pub(crate) plugin: Arc<Plugin>,
-    pub(crate) size: u64,
 }
 
 /// Loads plugins of one folder.
@@ -71,11 +70,12 @@ struct Read {
 
 impl Loader {
     /// Loads with every core: nothing serves yet.
-    pub(crate) fn at_the_start(guests: &Arc<Guests>, folder: &Path, pins: Option<&Path>) -> Self {
+    pub(crate) fn at_the_start(guests: &Arc<Guests>, folder: &Path, config: &HostConfig) -> Self {
+        let _ = config;
         Self {
             guests: Arc::clone(guests),
             folder: folder.to_owned(),
-            pins: pins.map(Path::to_owned),
+            pins: None,
             pool: None,
         }
     }

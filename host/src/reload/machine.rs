@@ -173,9 +173,9 @@ impl Machine {
         self.refused.as_ref()
     }
 
-    /// Whether there is nothing to remember of it.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.files, Files::Absent) && self.serving.is_none()
+    /// Whether there is nothing to remember of it: it is not there, and never served.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self.files, Files::Absent) && self.versions == 0
     }
 
     /// When the folder must be looked at again at the latest.

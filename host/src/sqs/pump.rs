@@ -144,8 +144,9 @@ struct Taken {
 }
 
 impl Pump {
-    /// Receives until the stop. A poll that is open then may finish until past the deadline, and what it
-    /// brings goes into the channel like any other, to be released there (rule 7.3).
+    /// Receives until the stop, or until it is retired. A poll that is open then may finish until past
+    /// the deadline, and what it brings goes into the channel like any other: to be released there
+    /// (rule 7.3), or handled (rule 8.3).
     pub async fn run(&self, intake: Intake, shutdown: Shutdown) {
         let mut deleting = JoinSet::new();
         self.receive_all(&intake, &shutdown, &mut deleting).await;
@@ -156,20 +157,19 @@ impl Pump {
     }
 
     async fn receive_all(&self, intake: &Intake, shutdown: &Shutdown, deleting: &mut JoinSet<()>) {
-        let stop = &shutdown.stop;
         let mut trouble = Trouble::new();
         let mut empty = Backoff::new(EMPTY_PAUSE, EMPTY_PAUSE_MAX);
         let mut attempt = Attempt::default();
         loop {
             let room = tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
+                () = shutdown.no_more() => return,
                 room = intake.reserve() => room,
             };
             let Ok(room) = room else { return };
             let (max, slots) = tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
+                () = shutdown.no_more() => return,
                 taken = self.slots.take(self.receive) => taken,
             };
             let (max, open) = match &self.pace {
@@ -228,7 +228,7 @@ impl Pump {
                     let pause = self.failed(&error, &mut trouble, took);
                     tokio::select! {
                         biased;
-                        () = stop.cancelled() => return,
+                        () = shutdown.no_more() => return,
                         created = self.create_missing(&error, &mut trouble) => {
                             Some(if created { CREATED_PAUSE } else { pause })
                         }
@@ -238,7 +238,7 @@ impl Pump {
             if let Some(pause) = pause {
                 tokio::select! {
                     biased;
-                    () = stop.cancelled() => return,
+                    () = shutdown.no_more() => return,
                     () = tokio::time::sleep(pause) => {}
                 }
             }

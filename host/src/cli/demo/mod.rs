@@ -84,14 +84,14 @@ type Tallies = Arc<Mutex<HashMap<Arc<str>, Tally>>>;
 impl Demo {
     pub(super) async fn run(self) -> Outcome {
         self.say("building the example plugins into plugins/");
-        let files = tokio::task::spawn_blocking(build_plugins)
+        let folder = tokio::task::spawn_blocking(build_plugins)
             .await
             .context("the build ended by a fault of ours")
             .and_then(|built| built)
             .or_running()?;
         let guests = guests()?;
         let config = HostConfig::default();
-        let plugins = Plugins::load(&guests, &config, &files).await;
+        let plugins = Plugins::load(&guests, &config, &folder, &PLUGINS).await;
         plugins.log();
         if plugins.has_problems() {
             return Err(anyhow::anyhow!("the example plugins cannot be mounted")).or_input();
@@ -217,11 +217,12 @@ impl Demo {
     }
 }
 
-/// Builds the example plugins and answers their files in the plugins folder.
-fn build_plugins() -> Result<Vec<PathBuf>> {
+/// Builds the example plugins and answers their folder.
+fn build_plugins() -> Result<PathBuf> {
     let tree = source_tree()?;
     let made = build(&tree, &PLUGINS)?;
-    let files = PLUGINS.map(|name| tree.join("plugins").join(format!("{name}.wasm")));
+    let folder = tree.join("plugins");
+    let files = PLUGINS.map(|name| folder.join(format!("{name}.wasm")));
     for (made, file) in made.iter().zip(&files) {
         // Put in its place whole: a host that looks at the folder never sees half of it.
         let part = file.with_extension("wasm.part");
@@ -229,7 +230,7 @@ fn build_plugins() -> Result<Vec<PathBuf>> {
             .and_then(|_| std::fs::rename(&part, file))
             .with_context(|| format!("{} could not be written", file.display()))?;
     }
-    Ok(files.into())
+    Ok(folder)
 }
 
 /// The folder above or around us that holds the example plugins' sources.

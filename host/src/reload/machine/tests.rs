@@ -460,15 +460,17 @@ fn it_says_when_it_must_be_looked_at_again() {
     assert_eq!(machine.wake(), None, "it is being loaded");
 }
 
-// Rule 8.4: of what was removed nothing is kept.
+// Rule 8.4: files that never served leave nothing behind.
 #[test]
-fn a_plugin_that_is_gone_and_does_not_serve_is_over() {
+fn a_plugin_that_never_served_is_forgotten_when_it_is_gone() {
     let now = Instant::now();
-    let mut machine = serving(1);
-    assert!(!machine.is_over());
-    machine.step(now, NOT);
-    assert!(!machine.is_over());
-    machine.step(now + REPLACED_WITHIN, NOT);
-    assert!(machine.is_over());
-    assert!(machine.refused().is_none());
+    let over = now + REPLACED_WITHIN;
+    let refused = Machine::started(stamp(1), Err(refusal(None, false)));
+    for (mut machine, forgotten) in [(refused, true), (serving(1), false)] {
+        machine.step(now, NOT);
+        assert!(!machine.is_nothing());
+        machine.step(over, NOT);
+        assert_eq!(machine.is_nothing(), forgotten);
+        assert!(machine.refused().is_none());
+    }
 }

@@ -1,0 +1,141 @@
+//! One plugin of the folder: its machine, its versions, its subscriptions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::mounts::Fed;
+use super::super::opener::Prepared;
+use super::super::version::{LiveMount, MountId, Slot};
+use crate::Shutdown;
+use crate::config::{Note, SqsSubscription};
+use crate::dispatch::Serving;
+use crate::handler::HandlerKind;
+use crate::observe::{Observer, PluginEvent};
+use crate::reload::load::Candidate;
+use crate::reload::machine::{Machine, Refusal};
+use crate::reload::stamp::Stem;
+
+/// One subscription, from its opening to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RunId(pub(super) u64);
+
+/// A subscription that runs.
+pub(super) struct Run {
+    pub(super) id: RunId,
+    pub(super) subscription: Arc<SqsSubscription>,
+    /// What it is fed.
+    pub(super) kind: HandlerKind,
+    pub(super) live: Arc<LiveMount>,
+    pub(super) observer: Observer,
+    pub(super) shutdown: Shutdown,
+    /// Whether it was told to end, or to give way to another.
+    pub(super) is_leaving: bool,
+}
+
+/// A mount of a version that comes.
+pub(super) struct Planned {
+    pub(super) mount: MountId,
+    pub(super) serving: Serving,
+    /// The subscription that it is for now.
+    pub(super) now: Option<RunId>,
+    /// What is opened for it; none where the subscription goes on.
+    pub(super) prepared: Option<Arc<Prepared>>,
+    /// What the subscription that is opened sees of the versions.
+    pub(super) live: Option<Arc<LiveMount>>,
+}
+
+/// A version that could serve, on its way.
+pub(super) struct Coming {
+    pub(super) candidate: Box<Candidate>,
+    pub(super) mounts: Vec<SqsSubscription>,
+    pub(super) notes: Vec<Note>,
+    pub(super) planned: Vec<Planned>,
+}
+
+/// A plugin.
+pub(super) struct Entry {
+    /// Its name in log lines.
+    pub(super) name: Arc<str>,
+    pub(super) machine: Machine,
+    /// The live version.
+    pub(super) slot: Arc<Slot>,
+    pub(super) runs: Vec<Run>,
+    pub(super) coming: Option<Coming>,
+}
+
+impl Entry {
+    pub(super) fn new(stem: &Stem, machine: Machine) -> Self {
+        Self {
+            name: stem.to_string_lossy().into(),
+            machine,
+            slot: Arc::default(),
+            runs: Vec::new(),
+            coming: None,
+        }
+    }
+
+    /// The subscriptions that are to go on.
+    pub(super) fn staying(&self) -> impl Iterator<Item = &Run> {
+        self.runs.iter().filter(|run| !run.is_leaving)
+    }
+
+    pub(super) fn run(&mut self, id: RunId) -> Option<&mut Run> {
+        self.runs.iter_mut().find(|run| run.id == id)
+    }
+
+    /// Says what is refused, and what serves on.
+    pub(super) fn say_refused(&self, file: &Path, refusal: &Refusal) {
+        let serving = self.machine.serving();
+        PluginEvent::Refused {
+            file,
+            digest: refusal.digest,
+            reason: &refusal.reason,
+            serving: serving.map(|version| (version.number, version.content.wasm)),
+        }
+        .emit(&self.name);
+    }
+
+    /// The plugin is gone: its subscriptions end, and with the last one its code (rule 8.4).
+    pub(super) fn remove(&mut self) {
+        if let Some(version) = self.slot.swap(None) {
+            let (version, digest) = (version.number, version.content.wasm);
+            PluginEvent::Removed { version, digest }.emit(&self.name);
+        }
+        for run in self.runs.iter_mut().filter(|run| !run.is_leaving) {
+            run.end();
+        }
+    }
+
+    /// A subscription has ended.
+    pub(super) fn ended(&mut self, id: RunId) {
+        self.runs.retain(|run| run.id != id);
+        if self.runs.is_empty() && self.slot.load().is_none() {
+            PluginEvent::Gone.emit(&self.name);
+        }
+    }
+}
+
+impl Run {
+    pub(super) fn fed(&self) -> Fed<'_> {
+        Fed {
+            subscription: &self.subscription,
+            kind: self.kind,
+        }
+    }
+
+    pub(super) fn queue(&self) -> &str {
+        self.subscription.queue.name().as_str()
+    }
+
+    /// Ends it as a stop of the host does.
+    pub(super) fn end(&mut self) {
+        self.is_leaving = true;
+        self.shutdown.stop.cancel();
+    }
+
+    /// Lets it handle what it holds.
+    pub(super) fn retire(&mut self) {
+        self.is_leaving = true;
+        self.shutdown.retire.cancel();
+    }
+}
