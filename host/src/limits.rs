@@ -189,7 +189,7 @@ pub const HTTP_ADDRESSES: usize = 8;
 /// request, and half for its headers. Servers take 8 to 16 KiB.
 pub const HTTP_HEAD: usize = 64 << 10;
 /// What one set of headers may take of the host's memory while a handler fills it.
-pub const HTTP_FIELDS: usize = 64 << 10;
+pub const HTTP_FIELDS: usize = 32 << 10;
 /// What a handler may write at once of a request's body; as much again may wait to be sent.
 pub const HTTP_CHUNK: usize = 64 << 10;
 

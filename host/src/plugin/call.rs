@@ -11,6 +11,7 @@ use super::deadline::Deadline;
 use super::engine::Guests;
 use super::failure::failure;
 use super::guest::{Guest, store};
+use super::http::Outbound;
 use super::lane::{Lane, LaneId};
 use super::life::Life;
 use super::log::Subject;
@@ -35,6 +36,7 @@ pub(super) struct Calling {
     pub(super) linked: Linked,
     pub(super) subject: Subject,
     pub(super) publishing: Option<Publishing>,
+    pub(super) http: Arc<Outbound>,
     pub(super) limit: Option<Duration>,
     /// How many messages it is about.
     pub(super) messages: u64,
@@ -99,7 +101,7 @@ impl Calling {
                     warm
                 }
                 None => {
-                    let mut store = store(&self.guests);
+                    let mut store = store(&self.guests, &self.lane, &self.http);
                     let (guest, deadline) = (store.data_mut(), deadline.clone());
                     guest.begin(subject, publishing, deadline);
                     let life = Life::begin(Instant::now());

@@ -11,6 +11,7 @@ use super::bindings::single::queuelet::handler::{context, types};
 use super::deadline::Deadline;
 use super::engine::Guests;
 use super::http::{Outbound, Requests};
+use super::lane::Lane;
 use super::limiter::Limiter;
 use super::log::Subject;
 use super::output::{Output, Stream};
@@ -30,14 +31,14 @@ pub(super) struct Guest {
 }
 
 /// A fresh store, in which no call has begun.
-pub(super) fn store(guests: &Guests) -> Store<Guest> {
+pub(super) fn store(guests: &Guests, lane: &Arc<Lane>, http: &Arc<Outbound>) -> Store<Guest> {
     let output = Arc::new(Output::default());
-    // Nothing else is given: no files, no environment, no network (rule 9.1).
+    // Nothing else is given: no files, no environment, no sockets (rule 9.1).
     let wasi = WasiCtxBuilder::new()
         .stdout(Output::stream(&output, Stream::Stdout))
         .stderr(Output::stream(&output, Stream::Stderr))
         .build();
-    let http = Requests::new(Outbound::new(&[]), output.subject());
+    let http = Requests::new(Arc::clone(http), Arc::clone(lane), output.subject());
     let mut store = Store::new(
         guests.engine(),
         Guest {

@@ -12,6 +12,7 @@ use super::call::{Calling, Linked};
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
+use super::http::Outbound;
 use super::log::Subject;
 use super::module::Format;
 use super::mounted::Plugin;
@@ -154,6 +155,7 @@ pub(crate) async fn probe(
         linked,
         guests: Arc::clone(guests),
         lane: guests.lane(&compiled.name),
+        http: Outbound::new(&[]),
     })
 }
 
@@ -229,6 +231,7 @@ async fn descriptor(
         linked,
         subject,
         publishing: None,
+        http: Outbound::new(&[]),
         limit: Some(DESCRIPTOR_TIMEOUT),
         messages: 0,
         reuse: None,

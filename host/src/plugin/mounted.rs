@@ -6,11 +6,13 @@ use super::call::{Calling, Linked};
 use super::convert::{Lent, answer};
 use super::digest::Digest;
 use super::engine::Guests;
+use super::http::Outbound;
 use super::lane::Lane;
 use super::log::Subject;
 use super::places::Pool;
 use super::publish::Publishing;
 use super::warm::Instance;
+use crate::config::HttpRule;
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, SqsMessage,
 };
@@ -40,12 +42,15 @@ pub struct Reuse {
 pub struct MountGrants {
     /// Whether an instance serves one call, or calls one after the other.
     pub instances: Instances,
+    /// Where its HTTP requests may go.
+    pub http: Vec<HttpRule>,
 }
 
 impl Default for MountGrants {
     fn default() -> Self {
         Self {
             instances: Instances::Fresh,
+            http: Vec::new(),
         }
     }
 }
@@ -60,6 +65,8 @@ pub struct Plugin {
     pub(super) linked: Linked,
     pub(super) guests: Arc<Guests>,
     pub(super) lane: Arc<Lane>,
+    /// Of calls outside any mount: it lets nothing out.
+    pub(super) http: Arc<Outbound>,
 }
 
 impl Plugin {
@@ -93,6 +100,7 @@ impl Plugin {
         Arc::new(Mounted {
             plugin: Arc::clone(self),
             warm,
+            http: Outbound::new(&grants.http),
         })
     }
 
@@ -102,6 +110,7 @@ impl Plugin {
         message: Option<&MessageId>,
         messages: usize,
         warm: Option<&(Pool, Reuse)>,
+        http: &Arc<Outbound>,
     ) -> Calling {
         Calling {
             guests: Arc::clone(&self.guests),
@@ -114,6 +123,7 @@ impl Plugin {
                 message: message.map(|id| id.as_str().to_owned()),
             },
             publishing: call.publish.map(Publishing::from_here),
+            http: Arc::clone(http),
             limit: call.timeout,
             messages: messages as u64,
             reuse: warm.map(|(pool, reuse)| (pool.id(), reuse.clone())),
@@ -162,7 +172,8 @@ impl Handler for Plugin {
     }
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
-        self.single(self.calling(call, message.id.as_ref(), 1, None), message)
+        let calling = self.calling(call, message.id.as_ref(), 1, None, &self.http);
+        self.single(calling, message)
     }
 
     fn handle_batch(
@@ -170,7 +181,8 @@ impl Handler for Plugin {
         call: Call,
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
-        self.batch(self.calling(call, None, messages.len(), None), messages)
+        let calling = self.calling(call, None, messages.len(), None, &self.http);
+        self.batch(calling, messages)
     }
 }
 
@@ -178,6 +190,7 @@ impl Handler for Plugin {
 struct Mounted {
     plugin: Arc<Plugin>,
     warm: Option<(Pool, Reuse)>,
+    http: Arc<Outbound>,
 }
 
 impl Handler for Mounted {
@@ -187,7 +200,7 @@ impl Handler for Mounted {
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
         let plugin = &self.plugin;
-        let calling = plugin.calling(call, message.id.as_ref(), 1, self.warm.as_ref());
+        let calling = plugin.calling(call, message.id.as_ref(), 1, self.warm.as_ref(), &self.http);
         plugin.single(calling, message)
     }
 
@@ -197,7 +210,7 @@ impl Handler for Mounted {
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
         let plugin = &self.plugin;
-        let calling = plugin.calling(call, None, messages.len(), self.warm.as_ref());
+        let calling = plugin.calling(call, None, messages.len(), self.warm.as_ref(), &self.http);
         plugin.batch(calling, messages)
     }
 }

@@ -19,6 +19,7 @@ use super::refusal::{NoAnswer, Refusal};
 use super::send::{Rest, check, send};
 use super::target::{Target, unreadable_host};
 use crate::limits::{HTTP_CHUNK, HTTP_FIELDS, HTTP_TOGETHER};
+use crate::plugin::lane::Lane;
 use crate::plugin::log::Subject;
 
 type Io = Box<dyn Future<Output = Result<(), Error>> + Send>;
@@ -30,35 +31,51 @@ pub(in crate::plugin) struct Requests {
     calls: Calls,
 }
 
-/// What the requests of one call share.
+/// Whose requests they are, and where they may go.
 struct Calls {
     outbound: Arc<Outbound>,
+    lane: Arc<Lane>,
     subject: Arc<Subject>,
+    /// What the requests of the call share, once it has made one.
+    open: Option<Open>,
+}
+
+struct Open {
     places: Arc<Semaphore>,
-    /// Ends them all when the call is over.
+    /// Ends them all when it is dropped.
     over: DropGuard,
 }
 
 impl Requests {
     /// Requests to where the mount's rules let them go.
-    pub(in crate::plugin) fn new(outbound: Arc<Outbound>, subject: Arc<Subject>) -> Self {
+    pub(in crate::plugin) fn new(
+        outbound: Arc<Outbound>,
+        lane: Arc<Lane>,
+        subject: Arc<Subject>,
+    ) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HTTP_FIELDS);
         Self {
             context,
-            calls: Calls::new(outbound, subject),
+            calls: Calls {
+                outbound,
+                lane,
+                subject,
+                open: None,
+            },
         }
     }
 
     /// A call begins.
     pub(in crate::plugin) fn begin(&mut self, subject: Arc<Subject>) {
-        self.calls = Calls::new(Arc::clone(&self.calls.outbound), subject);
+        self.end();
+        self.calls.subject = subject;
     }
 
     /// The call has ended, and with it what is left of its requests: nothing of them is kept for
     /// another message.
     pub(in crate::plugin) fn end(&mut self) {
-        self.calls.over().cancel();
+        self.calls.open = None;
     }
 
     /// What wasi:http works on.
@@ -71,22 +88,6 @@ impl Requests {
             table,
             ctx: &mut self.context,
         }
-    }
-}
-
-impl Calls {
-    fn new(outbound: Arc<Outbound>, subject: Arc<Subject>) -> Self {
-        Self {
-            outbound,
-            subject,
-            places: Arc::new(Semaphore::new(HTTP_TOGETHER)),
-            over: CancellationToken::new().drop_guard(),
-        }
-    }
-
-    /// The call is over with this.
-    fn over(&self) -> &CancellationToken {
-        self.over.token()
     }
 }
 
@@ -115,21 +116,20 @@ impl WasiHttpHooks for Calls {
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Answered> + Send> {
         let (outbound, subject) = (Arc::clone(&self.outbound), Arc::clone(&self.subject));
-        let places = Arc::clone(&self.places);
-        let over = self.over().clone();
+        let lane = Arc::clone(&self.lane);
+        let open = self.open.get_or_insert_with(|| Open {
+            places: Arc::new(Semaphore::new(HTTP_TOGETHER)),
+            over: CancellationToken::new().drop_guard(),
+        });
+        let (places, over) = (Arc::clone(&open.places), open.over.token().clone());
         Box::new(async move {
-            let ended = over.clone();
-            let answered = async {
-                tokio::select! {
-                    biased;
-                    () = ended.cancelled() => Err(Error::ConnectionTerminated),
-                    answered = answer(&outbound, &subject, request, options, places) => answered,
-                }
-            };
-            let (response, rest) = answered.await?;
+            let answered = answer(&outbound, &subject, request, options, places);
+            // What the connection costs is the plugin's: it has a thread when the plugin's turn comes.
+            let answered = lane.in_turns(over.run_until_cancelled(answered)).await;
+            let (response, rest) = answered.unwrap_or(Err(Error::ConnectionTerminated))?;
             let io: Io = Box::new(async move {
                 // What ends here closes the connection.
-                over.run_until_cancelled(rest).await;
+                lane.in_turns(over.run_until_cancelled(rest)).await;
                 Ok(())
             });
             Ok((response, io))
