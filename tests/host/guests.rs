@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 18] = [
+const PACKAGES: [(&str, &str); 19] = [
     ("audit", "audit"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
@@ -23,6 +23,7 @@ const PACKAGES: [(&str, &str); 18] = [
     ("report", "report"),
     ("sleeps", "guest-sleeps"),
     ("traps", "guest-traps"),
+    ("witness", "guest-witness"),
     ("wrong-length", "guest-wrong-length"),
 ];
 

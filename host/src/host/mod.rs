@@ -3,6 +3,7 @@
 mod mounts;
 mod opener;
 mod plugins;
+mod roster;
 mod version;
 mod watched;
 
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 use tracing::error;
 
 pub use plugins::Plugins;
+pub use roster::{MountStanding, PluginStanding, RefusalStanding, Roster, VersionStanding};
 pub use watched::WatchedHost;
 
 use crate::Shutdown;

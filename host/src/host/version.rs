@@ -1,7 +1,7 @@
 //! The versions of one plugin: the live one, which one atomic store replaces (rule 8.3).
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
@@ -22,7 +22,10 @@ pub(super) struct Version {
     pub(super) plugin: Arc<Plugin>,
     pub(super) settings: PluginSettings,
     pub(super) size: u64,
-    pub(super) loaded_at: SystemTime,
+    /// Since when it serves.
+    pub(super) since: SystemTime,
+    /// How long loading it took.
+    pub(super) took: Duration,
     /// What each of its mounts is handled by.
     pub(super) mounts: Vec<(MountId, Serving)>,
 }

@@ -14,6 +14,7 @@ use tracing::{error, info};
 
 use super::opener::Opener;
 use super::plugins::Plugins;
+use super::roster::Roster;
 use super::{HostOptions, Report};
 use crate::Shutdown;
 use crate::config::HostConfig;
@@ -36,6 +37,7 @@ pub struct WatchedHost {
     config: HostConfig,
     skips_bad: bool,
     plugins: Plugins,
+    roster: Roster,
 }
 
 impl WatchedHost {
@@ -54,7 +56,13 @@ impl WatchedHost {
             config,
             skips_bad,
             plugins,
+            roster: Roster::default(),
         }
+    }
+
+    /// How its plugins stand, now and as they change. It is empty until the host has begun.
+    pub fn roster(&self) -> Roster {
+        self.roster.clone()
     }
 
     /// Opens every queue, then receives, handles and settles until `shutdown.stop`, while plugins
@@ -88,6 +96,7 @@ impl WatchedHost {
             tasks: JoinSet::new(),
             ids: 0,
             left: 0,
+            roster: self.roster,
         };
         let opened = tokio::select! {
             opened = supervisor.open(found, self.skips_bad) => opened?,
@@ -147,6 +156,8 @@ struct Supervisor {
     ids: u64,
     /// How many messages were interrupted.
     left: usize,
+    /// Where it is said how plugins stand.
+    roster: Roster,
 }
 
 impl Supervisor {
@@ -155,6 +166,7 @@ impl Supervisor {
         let stop = self.shutdown.stop.clone();
         loop {
             self.begin();
+            self.show();
             let wake = self.wake();
             let waits = !self.looking.is_under_way;
             tokio::select! {
@@ -174,7 +186,15 @@ impl Supervisor {
         self.jobs.abort_all();
         while let Some(ended) = self.tasks.join_next().await {
             self.ended(ended);
+            self.show();
         }
+    }
+
+    /// Says how the plugins stand.
+    fn show(&self) {
+        let entries = self.entries.iter();
+        let standing = entries.map(|(stem, entry)| entry.standing(self.loader.file(stem)));
+        self.roster.set(standing.collect());
     }
 
     /// Starts what is due.

@@ -173,6 +173,18 @@ impl Machine {
         self.refused.as_ref()
     }
 
+    /// A word for how its files stand.
+    pub(crate) fn files(&self) -> &'static str {
+        match self.files {
+            Files::Absent => "absent",
+            Files::Gone { .. } => "gone",
+            Files::Settling { .. } => "settling",
+            Files::Loading { .. } => "loading",
+            Files::Taking { .. } => "opening",
+            Files::Known { .. } => "known",
+        }
+    }
+
     /// Whether there is nothing to remember of it: it is not there, and never served.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self.files, Files::Absent) && self.versions == 0

@@ -62,7 +62,7 @@ impl Supervisor {
                 }
                 Err(refusal) => {
                     let machine = Machine::started(stamp, Err(refusal.clone()));
-                    let entry = Entry::new(&stem, machine);
+                    let mut entry = Entry::new(&stem, machine);
                     entry.say_refused(&file, &refusal);
                     self.entries.insert(stem, entry);
                 }
@@ -246,7 +246,8 @@ impl Supervisor {
             plugin: Arc::clone(&candidate.plugin),
             settings: candidate.settings,
             size: candidate.size,
-            loaded_at: SystemTime::now(),
+            since: SystemTime::now(),
+            took: candidate.took,
             mounts: mounts.collect(),
         };
         entry.slot.store(Some(Arc::new(version)));

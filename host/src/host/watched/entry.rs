@@ -1,15 +1,17 @@
 //! One plugin of the folder: its machine, its versions, its subscriptions.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::super::mounts::Fed;
 use super::super::opener::Prepared;
+use super::super::roster::{MountStanding, PluginStanding, RefusalStanding, VersionStanding};
 use super::super::version::{LiveMount, MountId, Slot};
 use crate::Shutdown;
 use crate::config::{Note, SqsSubscription};
 use crate::dispatch::Serving;
-use crate::handler::HandlerKind;
+use crate::handler::{Handler as _, HandlerKind};
 use crate::observe::{Observer, PluginEvent};
 use crate::reload::load::Candidate;
 use crate::reload::machine::{Machine, Refusal};
@@ -61,6 +63,8 @@ pub(super) struct Entry {
     pub(super) slot: Arc<Slot>,
     pub(super) runs: Vec<Run>,
     pub(super) coming: Option<Coming>,
+    /// When it was said last that it is refused.
+    refused_at: Option<SystemTime>,
 }
 
 impl Entry {
@@ -71,6 +75,7 @@ impl Entry {
             slot: Arc::default(),
             runs: Vec::new(),
             coming: None,
+            refused_at: None,
         }
     }
 
@@ -83,8 +88,36 @@ impl Entry {
         self.runs.iter_mut().find(|run| run.id == id)
     }
 
+    /// How it stands.
+    pub(super) fn standing(&self, file: PathBuf) -> PluginStanding {
+        let version = self.slot.load_full();
+        let refused = self.machine.refused().zip(self.refused_at);
+        PluginStanding {
+            name: Arc::clone(&self.name),
+            file,
+            files: self.machine.files(),
+            serving: version.map(|version| VersionStanding {
+                number: version.number,
+                digest: version.content.wasm,
+                mount_digest: version.content.toml,
+                contract: version.plugin.contract().to_owned(),
+                kind: version.plugin.kind(),
+                size: version.size,
+                since: version.since,
+                took: version.took,
+            }),
+            refused: refused.map(|(refusal, since)| RefusalStanding {
+                digest: refusal.digest,
+                reason: refusal.reason.clone(),
+                since,
+            }),
+            mounts: self.runs.iter().map(Run::standing).collect(),
+        }
+    }
+
     /// Says what is refused, and what serves on.
-    pub(super) fn say_refused(&self, file: &Path, refusal: &Refusal) {
+    pub(super) fn say_refused(&mut self, file: &Path, refusal: &Refusal) {
+        self.refused_at = Some(SystemTime::now());
         let serving = self.machine.serving();
         PluginEvent::Refused {
             file,
@@ -120,6 +153,15 @@ impl Run {
         Fed {
             subscription: &self.subscription,
             kind: self.kind,
+        }
+    }
+
+    fn standing(&self) -> MountStanding {
+        MountStanding {
+            subscription: Arc::clone(&self.subscription),
+            counters: Arc::clone(self.observer.counters()),
+            readiness: Arc::clone(self.observer.readiness()),
+            is_ending: self.is_leaving,
         }
     }
 

@@ -1,0 +1,221 @@
+//! What is no plugin: refused in one line each, at the start and while the host runs, while the last
+//! good version serves on and nothing hangs.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+
+use crate::folder::Folder;
+use crate::guests;
+use crate::process::{Line, Process, output};
+use crate::reload::{put, version};
+use crate::sqs::Counted;
+
+/// Puts something at a path where nothing is, and what is said of it.
+struct Garbage {
+    name: &'static str,
+    make: fn(&Path),
+    says: &'static str,
+}
+
+/// A component of the exports of another world: an empty one with a name.
+const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+fn healthy() -> Vec<u8> {
+    version("witness", 9)
+}
+
+const GARBAGE: [Garbage; 11] = [
+    Garbage {
+        name: "nothing",
+        make: |path| write(path, b""),
+        says: "it is empty",
+    },
+    Garbage {
+        name: "a header",
+        make: |path| write(path, COMPONENT),
+        says: "it is no handler",
+    },
+    Garbage {
+        name: "half",
+        make: |path| {
+            let whole = healthy();
+            write(path, &whole[..whole.len() / 2]);
+        },
+        says: "it does not compile",
+    },
+    Garbage {
+        name: "text",
+        make: |path| write(path, b"#!/bin/sh\necho hello\n"),
+        says: "it is not WebAssembly",
+    },
+    Garbage {
+        name: "a core module",
+        make: |path| write(path, b"\0asm\x01\0\0\0\0\x03\x01vx"),
+        says: "module",
+    },
+    Garbage {
+        name: "noise",
+        make: |path| {
+            let mut noise = healthy();
+            let middle = noise.len() / 2;
+            noise[middle..middle + 64].fill(0xff);
+            write(path, &noise);
+        },
+        says: "it",
+    },
+    Garbage {
+        name: "a folder",
+        make: |path| fs::create_dir(path).expect("it can be made"),
+        says: "it is a folder",
+    },
+    Garbage {
+        name: "a dangling link",
+        make: |path| symlink("/nowhere/at/all.wasm", path).expect("it can be made"),
+        says: "a link to something that is not there",
+    },
+    Garbage {
+        name: "a pipe",
+        make: |path| {
+            let made = Command::new("mkfifo").arg(path).status();
+            assert!(made.expect("it runs").success());
+        },
+        says: "a named pipe",
+    },
+    Garbage {
+        name: "a socket",
+        make: |path| drop(UnixListener::bind(path).expect("it can be made")),
+        says: "a socket",
+    },
+    Garbage {
+        name: "a device",
+        make: |path| symlink("/dev/zero", path).expect("it can be made"),
+        says: "a device",
+    },
+];
+
+fn write(path: &Path, content: &[u8]) {
+    fs::write(path, content).expect("the folder can be written");
+}
+
+fn clear(path: &Path) {
+    if path.is_dir() {
+        fs::remove_dir(path).expect("it can be removed");
+    } else {
+        fs::remove_file(path).expect("it can be removed");
+    }
+}
+
+fn refusals(host: &Process) -> Vec<Line> {
+    host.lines(|line| line.message().starts_with("refused"))
+}
+
+// Rule 8.2.
+#[tokio::test]
+async fn garbage_in_the_place_of_a_plugin_is_refused_once_and_the_last_good_version_serves_on() {
+    let local = Counted::with(&["jobs"]).await;
+    let good = version("witness", 1);
+    let folder = Folder::new()
+        .write("witness.wasm", &good)
+        .write("witness.toml", "queue = \"jobs\"");
+    let host = Process::run(&folder, &local.endpoint, &[]);
+    host.logs_of("jobs", "ready", 1).await;
+    let file = folder.file("witness.wasm");
+    for (n, garbage) in (1..).zip(&GARBAGE) {
+        let name = garbage.name;
+        clear(&file);
+        (garbage.make)(&file);
+        let refused = host
+            .logs(&format!("a refusal of {name}"), n, |line| {
+                line.message().starts_with("refused")
+            })
+            .await;
+        let said = refused[n - 1].message();
+        assert!(said.contains("witness.wasm"), "{name}: {said}");
+        assert!(said.contains(garbage.says), "{name}: {said}");
+        assert!(said.contains("version 1 ("), "{name}: {said}");
+        assert!(said.ends_with("keeps serving"), "{name}: {said}");
+        local.sqs.send("jobs", "0").await;
+        host.logs_of("jobs", "handled", n).await;
+    }
+    assert_eq!(refusals(&host).len(), GARBAGE.len(), "one line each");
+    clear(&file);
+    put(&file, &good);
+    host.logs("that it is good again", 1, |line| {
+        line.message().contains("serves again")
+    })
+    .await;
+    assert_eq!(local.count("ChangeMessageVisibility", "jobs"), 0);
+    assert_eq!(host.of("jobs", "ready").len(), 1);
+}
+
+// Rules 7.2 and 8.2.
+#[tokio::test]
+async fn garbage_at_the_start_is_refused_with_everything_else_and_nothing_hangs() {
+    let mut folder = Folder::new().and("outcome", "good", "queue = \"jobs\"");
+    for (n, garbage) in GARBAGE.iter().enumerate() {
+        (garbage.make)(&folder.file(&format!("bad{n:02}.wasm")));
+    }
+    folder = folder.write("odd.wasm", version("witness", 1));
+    fs::create_dir(folder.file("odd.toml")).expect("it can be made");
+    for command in ["check", "run"] {
+        let ended = output(&[command, "--plugins", folder.arg()]).await;
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        for (n, garbage) in GARBAGE.iter().enumerate() {
+            let file = format!("bad{n:02}.wasm");
+            let mut lines = ended.stderr.lines();
+            let line = lines.find(|line| line.contains(&file));
+            let line = line.unwrap_or_else(|| panic!("{}: {}", garbage.name, ended.stderr));
+            assert!(line.contains(garbage.says), "{}: {line}", garbage.name);
+        }
+        assert!(ended.stderr.contains("odd.toml"), "{}", ended.stderr);
+    }
+}
+
+// Rules 8.2 and 8.6: a component that is whole, and no handler that can serve.
+#[tokio::test]
+async fn a_component_that_cannot_serve_is_refused_with_its_reason() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::new()
+        .write("witness.wasm", version("witness", 1))
+        .write("witness.toml", "queue = \"jobs\"");
+    let host = Process::run(&folder, &local.endpoint, &[]);
+    host.logs_of("jobs", "ready", 1).await;
+    let mounts = [
+        ("queue = \"jobs\"\nwait = \"60s\"", "0s to 20s"),
+        ("queue = \"jobs\"\nwiat = \"6s\"", "nearest is `wait`"),
+        ("queue = jobs", "not TOML"),
+        ("queue = \"jobs\"\nmax_attempts = 3", "dead_letter"),
+    ];
+    for (n, (mount, says)) in (1..).zip(mounts) {
+        put(&folder.file("witness.toml"), mount);
+        let refused = host
+            .logs(says, n, |line| line.message().starts_with("refused"))
+            .await;
+        let said = refused[n - 1].message();
+        assert!(said.contains("witness.toml:"), "{said}");
+        assert!(said.contains(says), "{said}");
+        assert!(said.ends_with("keeps serving"), "{said}");
+    }
+    // A queue that hides nothing is refused as it is at the start, and the old mount serves on.
+    local.sqs.create_hiding("bare", 0).await;
+    put(&folder.file("witness.toml"), "queue = \"bare\"");
+    let refused = host
+        .logs("the visibility of 0", 5, |line| {
+            line.message().starts_with("refused")
+        })
+        .await;
+    assert!(
+        refused[4].message().contains("visibility"),
+        "{}",
+        refused[4].text
+    );
+    local.sqs.send("jobs", "0").await;
+    host.logs_of("jobs", "handled", 1).await;
+    assert_eq!(refusals(&host).len(), 5);
+    assert_eq!(host.of("jobs", "ready").len(), 1);
+    // With a wrong mount file the code is good, and the other way round.
+    assert!(guests::wasm("witness").exists());
+}
