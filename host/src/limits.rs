@@ -147,8 +147,25 @@ pub const MAX_REASON: usize = 1000;
 
 // ---- guests ----------------------------------------------------------------------------------
 
-/// The memory of one instance.
+/// The memory of one instance, where its mount says nothing else.
 pub const GUEST_MEMORY: usize = 128 << 20;
+/// The least memory that a mount may name: under it hardly any guest starts.
+pub const LEAST_MEMORY: usize = 1 << 20;
+/// The most output of a call that a mount may allow.
+pub const LARGEST_OUTPUT: usize = 1 << 30;
+/// What one call may print and log, where its mount says nothing else: thousands of lines.
+pub const GUEST_OUTPUT: usize = 1 << 20;
+/// How many messages an instance that is used again handles, where its mount says nothing else.
+pub const REUSE_MESSAGES: u64 = 1000;
+/// The most that a mount may name.
+pub const REUSE_MESSAGES_MAX: u64 = 1_000_000;
+/// How long an instance is used again, where its mount says nothing else.
+pub const REUSE_AGE: Duration = Duration::from_secs(10 * 60);
+/// How much memory an instance that is used again may have taken since its first call, where its
+/// mount says nothing else.
+pub const REUSE_GROWTH: usize = 16 << 20;
+/// The most instances that `max_instances` may allow. Each has 8 GiB of the 128 TiB of address space.
+pub const INSTANCES_MAX: usize = 10_000;
 /// How often the epoch moves: a handler that burns the CPU is interrupted within two of these.
 pub const EPOCH_TICK: Duration = Duration::from_millis(5);
 /// The largest memory that one instance may be granted: all that 32 bits reach.
@@ -192,6 +209,23 @@ pub const HTTP_HEAD: usize = 64 << 10;
 pub const HTTP_FIELDS: usize = 32 << 10;
 /// What a handler may write at once of a request's body; as much again may wait to be sent.
 pub const HTTP_CHUNK: usize = 64 << 10;
+
+// ---- the circuit of a subscription -----------------------------------------------------------
+
+/// How many different messages in a row fail before a circuit opens: fewer may be the messages'
+/// fault.
+pub const CIRCUIT_AFTER: u32 = 10;
+/// The most that a mount may name.
+pub const CIRCUIT_AFTER_MAX: u32 = 1000;
+/// The first pause of a circuit that has opened; it doubles.
+pub const CIRCUIT_PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause of a circuit.
+pub const CIRCUIT_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
+
+// ---- status ----------------------------------------------------------------------------------
+
+/// The port of this machine where a host says how it is, unless it is told otherwise.
+pub const ADMIN_PORT: u16 = 9640;
 
 // ---- stopping --------------------------------------------------------------------------------
 

@@ -1,15 +1,19 @@
 //! One mount: the checks that need more than one setting, and every setting in force.
 
-use std::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
+mod checks;
+
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::time::Duration;
 
 use super::layer::Layer;
 use super::problem::{Class, Level, Note, Place, Problem};
 use super::queue::{QueueName, QueueRef};
 use super::resolve::PluginSettings;
+use super::sandbox::{Circuit, Instances, OnLostLease, Reuse, Sandbox};
 use super::subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription};
 use super::target::TargetRef;
 use super::vocabulary::Name;
+use super::{env, size};
 use crate::handler::HandlerKind;
 use crate::limits;
 
@@ -78,8 +82,8 @@ impl<'a> Assembly<'a> {
         self.check_queue();
         self.check_region();
         self.check_size();
-        let delays = self.layer.check_delays();
-        self.problems.extend(delays.err().map(|problem| *problem));
+        self.problems.extend(self.layer.check_orders());
+        self.check_reuse();
         self.check_redrive();
         self.check_reply();
         self.check_destinations();
@@ -91,243 +95,12 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn check_queue(&mut self) {
-        if self.own.is_refused(Name::Queue) {
-            return;
-        }
-        if self.own.given(Name::Queue).is_none() {
-            let message = match self.plugin.mount_file {
-                Some(_) => "neither the mount nor the descriptor names a queue; \
-                            write queue = \"NAME\" in the mount"
-                    .to_owned(),
-                None => format!(
-                    "the descriptor names no queue and there is no mount file; \
-                     write queue = \"NAME\" in {0}.toml beside {0}.wasm",
-                    self.plugin.name
-                ),
-            };
-            self.problems.push(
-                Problem::new(Class::InvalidQueue, message)
-                    .setting(Name::Queue.key())
-                    .allowed(Name::Queue.setting().kind.allowed())
-                    .at(&self.place),
-            );
-            return;
-        }
-        self.notes.extend(name_changed(self.own, Name::Queue));
-    }
-
-    /// The two halves of a redrive policy, and what SQS asks of its dead-letter queue (SPEC 1.9).
-    fn check_redrive(&mut self) {
-        self.notes.extend(name_changed(self.own, Name::DeadLetter));
-        let refused = |name| self.own.is_refused(name);
-        if refused(Name::MaxAttempts) || refused(Name::DeadLetter) {
-            return;
-        }
-        let halves = (
-            self.own.given(Name::MaxAttempts),
-            self.own.given(Name::DeadLetter),
-        );
-        let (given, has, missing) = match halves {
-            (Some(attempts), None) => (attempts, Name::MaxAttempts, Name::DeadLetter),
-            (None, Some(queue)) => (queue, Name::DeadLetter, Name::MaxAttempts),
-            (None, None) => return,
-            (Some(_), Some(given)) => {
-                let problem = self.unlike_dead_letter();
-                let problem = problem.map(|(message, allowed)| {
-                    Problem::new(Class::InvalidQueue, message)
-                        .setting(Name::DeadLetter.key())
-                        .given(&given.text)
-                        .allowed(allowed)
-                        .at(&given.place)
-                });
-                self.problems.extend(problem);
-                return;
-            }
-        };
-        let message = format!(
-            "half of a redrive policy: `{}` is missing; set both, or neither and leave the queue's \
-             own policy as it is",
-            missing.key()
-        );
-        self.problems.push(
-            Problem::new(Class::IncompleteRedrive, message)
-                .setting(has.key())
-                .given(&given.text)
-                .allowed("max_attempts and dead_letter together")
-                .at(&given.place),
-        );
-    }
-
-    /// Why SQS would not take the dead-letter queue, and what it would, as far as the way the two
-    /// queues are named shows it.
-    fn unlike_dead_letter(&self) -> Option<(String, String)> {
-        let queue = self.own.queue(Name::Queue)?;
-        let dead = self.own.queue(Name::DeadLetter)?;
-        if queue.name().is_fifo() != dead.name().is_fifo() {
-            let kind = |queue: &QueueRef| {
-                if queue.name().is_fifo() {
-                    "FIFO"
-                } else {
-                    "standard"
-                }
-            };
-            return Some((
-                format!(
-                    "it is a {} queue and {queue} is a {} queue; SQS moves messages between \
-                     queues of one type alone",
-                    kind(dead),
-                    kind(queue)
-                ),
-                format!("a {} queue", kind(queue)),
-            ));
-        }
-        let here = Location {
-            region: queue
-                .region()
-                .or(self.own.region(Name::Region))
-                .map(str::to_owned),
-            ..location(queue)
-        };
-        let there = location(dead);
-        if here.may_be(&there) {
-            return Some((
-                "it is the queue that is read; name another one".to_owned(),
-                "another queue".to_owned(),
-            ));
-        }
-        for (what, here, there) in [
-            ("region", here.region, there.region),
-            ("account", here.account, there.account),
-        ] {
-            if let (Some(here), Some(there)) = (here, there)
-                && here != there
-            {
-                return Some((
-                    format!(
-                        "it is in the {what} {there} and {queue} is in {here}; SQS moves messages \
-                         within one {what} alone"
-                    ),
-                    format!("a queue of {here}"),
-                ));
-            }
-        }
-        None
-    }
-
-    fn check_reply(&mut self) {
-        let Some(given) = self.own.given(Name::Reply) else {
-            return;
-        };
-        self.notes.extend(name_changed(self.own, Name::Reply));
-        let (Some(queue), Some(TargetRef::Queue(reply))) =
-            (self.own.queue(Name::Queue), self.own.target(Name::Reply))
-        else {
-            return;
-        };
-        // A name is resolved where the queue that is read is, so its region is that queue's.
-        if location(queue).may_be(&location(reply)) {
-            let message = "replies go to the queue that is read, and are handled like any message: \
-                           name another queue unless the handler ends the loop";
-            self.notes.push(Note::new(Level::Warn, message).setting(
-                Name::Reply.key(),
-                &given.text,
-                &given.place,
-            ));
-        }
-    }
-
-    fn check_destinations(&mut self) {
-        let Some(given) = self.own.given(Name::Destinations) else {
-            return;
-        };
-        let written = given.text.split(',').map(str::trim);
-        let targets = self.own.targets(Name::Destinations).unwrap_or_default();
-        let notes = written.zip(targets).filter_map(|(text, target)| {
-            let TargetRef::Queue(QueueRef::Name(mapped)) = target else {
-                return None;
-            };
-            let note = mapping(text, mapped)?;
-            Some(note.setting(Name::Destinations.key(), text, &given.place))
-        });
-        self.notes.extend(notes);
-    }
-
-    /// A standard topic does not deliver to a FIFO queue (SPEC 6.7).
-    fn check_subscribe(&mut self) {
-        let (Some(queue), Some(topics), Some(given)) = (
-            self.own.queue(Name::Queue),
-            self.own.topics(Name::Subscribe),
-            self.own.given(Name::Subscribe),
-        ) else {
-            return;
-        };
-        let standard = topics.iter().filter(|topic| !topic.name().is_fifo());
-        let problems = standard.filter(|_| queue.name().is_fifo()).map(|topic| {
-            let message = format!("{topic} is a standard topic, which delivers to no FIFO queue");
-            Problem::new(Class::InvalidQueue, message)
-                .setting(Name::Subscribe.key())
-                .given(&given.text)
-                .allowed("topics that end in .fifo, or a standard queue")
-                .at(&given.place)
-        });
-        self.problems.extend(problems);
-    }
-
-    /// The region of a URL or an ARN wins, and who sets another one beside it is told (SPEC 1.1).
-    /// A mount may name a queue elsewhere than the descriptor had it.
-    fn check_region(&mut self) {
-        let (Some(queue), Some(named)) = (
-            self.own.queue(Name::Queue).and_then(QueueRef::region),
-            self.own.region(Name::Region),
-        ) else {
-            return;
-        };
-        let (Some(of_queue), Some(given)) =
-            (self.own.given(Name::Queue), self.own.given(Name::Region))
-        else {
-            return;
-        };
-        let outdone = given.place == Place::Descriptor && of_queue.place != Place::Descriptor;
-        if named == queue || outdone {
-            return;
-        }
-        let message = format!(
-            "the queue, {}, is in {queue}; remove the region, or name a queue of {named}",
-            of_queue.text
-        );
-        self.problems.push(
-            Problem::new(Class::InvalidQueue, message)
-                .setting(Name::Region.key())
-                .given(&given.text)
-                .allowed(queue)
-                .at(&given.place),
-        );
-    }
-
     /// Which of `batch` and `receive` a handler of this kind has. `[defaults]` may hold both, for
     /// handlers of both kinds.
     fn size_names(&self) -> (Name, Name) {
         match self.plugin.kind {
             HandlerKind::Single => (Name::Receive, Name::Batch),
             HandlerKind::Batch => (Name::Batch, Name::Receive),
-        }
-    }
-
-    fn check_size(&mut self) {
-        let (has, has_not) = self.size_names();
-        let takes = match self.plugin.kind {
-            HandlerKind::Single => "one message at a time",
-            HandlerKind::Batch => "batches",
-        };
-        if let Some(given) = self.own.given(has_not) {
-            let message = format!("the handler takes {takes}; use `{}`", has.key());
-            self.problems.push(
-                Problem::new(Class::Config, message)
-                    .setting(has_not.key())
-                    .given(&given.text)
-                    .at(&given.place),
-            );
         }
     }
 
@@ -384,6 +157,26 @@ impl<'a> Assembly<'a> {
         let jitter = self.layer.fraction(Name::RetryJitter);
         let jitter = jitter.unwrap_or(limits::DEFAULT_RETRY_JITTER);
         self.put(Name::RetryJitter, jitter);
+        let sandbox = self.sandbox();
+        let instances = self.instances();
+        let on_lost_lease = match self.layer.text(Name::OnLostLease) {
+            Some("interrupt") => OnLostLease::Interrupt,
+            _ => OnLostLease::Continue,
+        };
+        self.put(
+            Name::OnLostLease,
+            match on_lost_lease {
+                OnLostLease::Continue => "continue",
+                OnLostLease::Interrupt => "interrupt",
+            },
+        );
+        let circuit = self.circuit();
+        let sha256 = self.own.digests().unwrap_or_default();
+        self.put_or(
+            Name::Sha256,
+            (!sha256.is_empty()).then(|| list(sha256)),
+            "any",
+        );
         Some(SqsSubscription {
             plugin: self.plugin.name.clone(),
             mount: self.mount,
@@ -417,8 +210,62 @@ impl<'a> Assembly<'a> {
                 max_delay,
                 jitter,
             },
+            sandbox,
+            instances,
+            on_lost_lease,
+            circuit,
+            sha256: sha256.to_vec(),
             in_force: std::mem::take(&mut self.in_force),
         })
+    }
+
+    fn sandbox(&mut self) -> Sandbox {
+        let memory = self.size(Name::Memory, limits::GUEST_MEMORY);
+        let cpu_time = self.duration_or(Name::CpuTime, "none");
+        let max_output = self.size(Name::MaxOutput, limits::GUEST_OUTPUT);
+        let env = self.own.env().cloned().unwrap_or_default();
+        self.put(Name::Env, env::shown(&env));
+        let http = self.own.http().unwrap_or_default();
+        self.put(Name::Http, list(http));
+        Sandbox {
+            memory,
+            cpu_time,
+            max_output,
+            env,
+            http: http.to_vec(),
+        }
+    }
+
+    fn instances(&mut self) -> Instances {
+        let reuses = self.layer.text(Name::Instances) == Some("reuse");
+        self.put(Name::Instances, if reuses { "reuse" } else { "fresh" });
+        let messages = self.whole(Name::ReuseMessages, limits::REUSE_MESSAGES);
+        let age = self.duration(Name::ReuseAge, limits::REUSE_AGE);
+        let growth = self.size(Name::ReuseGrowth, limits::REUSE_GROWTH);
+        if !reuses {
+            return Instances::Fresh;
+        }
+        Instances::Reuse(Reuse {
+            messages: NonZeroU64::new(messages).unwrap_or(NonZeroU64::MIN),
+            age,
+            growth,
+        })
+    }
+
+    fn circuit(&mut self) -> Circuit {
+        let after = self.whole(Name::CircuitAfter, limits::CIRCUIT_AFTER.into());
+        Circuit {
+            // Held to its bounds, which fit, by the vocabulary.
+            after: u32::try_from(after).unwrap_or(limits::CIRCUIT_AFTER_MAX),
+            pause: self.duration(Name::CircuitPause, limits::CIRCUIT_PAUSE),
+            max_pause: self.duration(Name::CircuitMaxPause, limits::CIRCUIT_PAUSE_MAX),
+        }
+    }
+
+    fn size(&mut self, name: Name, default: usize) -> usize {
+        let bytes = self.layer.size(name).unwrap_or(default);
+        self.put(name, size::shown(bytes));
+        bytes
     }
 
     fn region(&mut self, queue: &QueueRef) -> Option<String> {

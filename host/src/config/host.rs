@@ -1,6 +1,9 @@
 //! The host's own file, `queuelet.toml`.
 
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::document::{self, Entry, Node};
@@ -10,7 +13,16 @@ use super::value;
 use super::vocabulary::{Setting, listed, nearest};
 use crate::limits;
 
-const KEYS: [&str; 4] = ["aws", "plugins", "drain", "defaults"];
+const KEYS: [&str; 8] = [
+    "aws",
+    "plugins",
+    "drain",
+    "defaults",
+    "on_bad_plugin",
+    "plugins_sha256",
+    "max_instances",
+    "admin",
+];
 const AWS_KEYS: [&str; 3] = ["endpoint_url", "region", "profile"];
 
 /// What the host itself is told, and what `[defaults]` says for mounts that do not say it.
@@ -24,8 +36,67 @@ pub struct HostConfig {
     /// `drain`: how long handlers in flight may go on once the host is told to stop, 0 s to 12 h.
     /// Default 25 s (SPEC 7.3).
     pub drain: Duration,
+    /// `on_bad_plugin`: what a plugin or a mount that cannot be served does to the start. Default
+    /// `stop` (SPEC 7.2).
+    pub on_bad_plugin: OnBadPlugin,
+    /// `plugins_sha256`: the file of the digests that plugins' files must have, relative to the
+    /// folder of `queuelet.toml`. Default none.
+    pub plugins_sha256: Option<PathBuf>,
+    /// `max_instances`: how many instances of plugins may be alive at once, 1 to 10,000. Default
+    /// 1,000.
+    pub max_instances: NonZeroUsize,
+    /// `admin`: where status, health and metrics are served.
+    pub admin: Admin,
     pub(super) defaults: Layer,
     pub(super) notes: Vec<Note>,
+}
+
+/// What a plugin or a mount that cannot be served does to the start (SPEC 7.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBadPlugin {
+    /// Nothing starts.
+    #[default]
+    Stop,
+    /// The others start without it, and it is taken up once it can be served.
+    Skip,
+}
+
+impl FromStr for OnBadPlugin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "stop" => Ok(Self::Stop),
+            "skip" => Ok(Self::Skip),
+            _ => Err("no such word; write stop or skip".to_owned()),
+        }
+    }
+}
+
+/// Where a running host says how it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admin {
+    /// At [`limits::ADMIN_PORT`] of this machine alone, and nowhere if another has that port.
+    #[default]
+    Default,
+    /// `off`: nowhere.
+    Off,
+    /// Here, or the host does not start.
+    At(SocketAddr),
+}
+
+impl FromStr for Admin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self::Off);
+        }
+        let address = text.parse().map_err(|_| {
+            "no address; write ADDRESS:PORT such as 127.0.0.1:9640, or off".to_owned()
+        })?;
+        Ok(Self::At(address))
+    }
 }
 
 /// How SQS is reached. What is none comes from the SDK's own chain: the environment, the files of
@@ -50,6 +121,10 @@ impl Default for HostConfig {
             aws: AwsSettings::default(),
             plugins: PathBuf::from("plugins"),
             drain: limits::DEFAULT_DRAIN,
+            on_bad_plugin: OnBadPlugin::default(),
+            plugins_sha256: None,
+            max_instances: limits::DEFAULT_MAX_INSTANCES,
+            admin: Admin::default(),
             defaults: Layer::default(),
             notes: Vec::new(),
         }
@@ -97,11 +172,17 @@ impl HostConfig {
                 }),
                 "plugins" => filled(&entry).map(|text| config.plugins = folder.join(text)),
                 "drain" => drain(&entry).map(|length| config.drain = length),
+                "on_bad_plugin" => parsed(&entry).map(|word| config.on_bad_plugin = word),
+                "plugins_sha256" => {
+                    filled(&entry).map(|text| config.plugins_sha256 = Some(folder.join(text)))
+                }
+                "max_instances" => instances(&entry).map(|most| config.max_instances = most),
+                "admin" => parsed(&entry).map(|at| config.admin = at),
                 _ => Err(unknown(&entry, &KEYS)),
             };
             problems.extend(done.err().map(|problem| *problem));
         }
-        problems.extend(config.defaults.check_delays().err().map(|problem| *problem));
+        problems.extend(config.defaults.check_orders());
         if problems.is_empty() {
             Ok(config)
         } else {
@@ -156,6 +237,22 @@ fn drain(entry: &Entry) -> Result<Duration, Box<Problem>> {
     // No message can be held for longer than SQS hides it.
     let most = limits::MAX_VISIBILITY;
     value::bounded_duration(&entry.key, text(entry)?, &entry.place, most)
+}
+
+fn parsed<T: FromStr<Err = String>>(entry: &Entry) -> Result<T, Box<Problem>> {
+    text(entry)?
+        .parse()
+        .map_err(|message| wrong(entry, message))
+}
+
+fn instances(entry: &Entry) -> Result<NonZeroUsize, Box<Problem>> {
+    let most = text(entry)?.parse().ok();
+    most.filter(|most: &NonZeroUsize| most.get() <= limits::INSTANCES_MAX)
+        .ok_or_else(|| {
+            let allowed = format!("1 to {}", limits::INSTANCES_MAX);
+            let problem = wrong(entry, "no number that a host can have".to_owned());
+            Box::new(problem.allowed(allowed))
+        })
 }
 
 fn endpoint(entry: &Entry) -> Result<String, Box<Problem>> {
@@ -244,12 +341,18 @@ mod tests {
 
     #[test]
     fn everything_that_a_host_may_be_told_is_taken() {
-        let text = "plugins = 'handlers'\ndrain = '1m 30s'\n\
+        let text = "plugins = 'handlers'\ndrain = '1m 30s'\non_bad_plugin = 'skip'\n\
+                    plugins_sha256 = 'SHA256SUMS'\nmax_instances = 64\nadmin = '[::1]:80'\n\
                     [aws]\nendpoint_url = 'http://localhost:4566'\nregion = 'eu-west-1'\n\
                     profile = 'work'\n[defaults]\nwait = '5s'\nretry_delay = '2s'\n";
         let config = HostConfig::parse(Path::new("etc/queuelet.toml"), text).unwrap();
         assert_eq!(config.plugins, Path::new("etc/handlers"));
         assert_eq!(config.drain, Duration::from_secs(90));
+        assert_eq!(config.on_bad_plugin, OnBadPlugin::Skip);
+        let pins = config.plugins_sha256.as_deref();
+        assert_eq!(pins, Some(Path::new("etc/SHA256SUMS")));
+        assert_eq!(config.max_instances.get(), 64);
+        assert_eq!(config.admin, Admin::At("[::1]:80".parse().unwrap()));
         let endpoint = config.aws.endpoint_url.as_deref();
         assert_eq!(endpoint, Some("http://localhost:4566"));
         assert_eq!(config.aws.region.as_deref(), Some("eu-west-1"));
@@ -266,7 +369,7 @@ mod tests {
             ("[awz]", "nearest is `aws`"),
             (
                 "log = 'debug'",
-                "the known names are aws, plugins, drain, defaults",
+                "the known names are aws, plugins, drain, defaults, on_bad_plugin, plugins_sha256, max_instances, admin",
             ),
             ("wait = '5s'", "under [defaults]"),
             ("aws = 'x'", "write [aws]"),
@@ -284,7 +387,12 @@ mod tests {
             ("defaults.queue = 'orders'", "the plugin's mount file"),
             ("defaults.wiat = '5s'", "nearest is `wait`"),
             ("defaults.wait = '21s'", "0s to 20s"),
-            ("defaults.instances = 'reuse'", "does not have it"),
+            ("defaults.http = 'a.example'", "the plugin's mount file"),
+            ("defaults.circuit_pause = '10m'", "lower the first"),
+            ("on_bad_plugin = 'ignore'", "write stop or skip"),
+            ("max_instances = 0", "1 to 10000"),
+            ("max_instances = 10001", "1 to 10000"),
+            ("admin = '9640'", "127.0.0.1:9640"),
             ("defaults.retry_delay = '10m'", "lower the first"),
         ] {
             let problems = refused(&format!("\n{line}\n"));

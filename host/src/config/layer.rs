@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::document::{Entry, Node};
+use super::env;
+use super::http_rule::HttpRule;
 use super::problem::{Class, Note, Place, Problem};
 use super::queue::QueueRef;
+use super::sandbox::EnvValue;
 use super::target::{TargetRef, TopicRef};
 use super::value::{self, Given, Value};
-use super::vocabulary::{LATER, Name, SETTINGS, Setting, listed, nearest};
+use super::vocabulary::{Kind, Name, SETTINGS, Setting, listed, nearest};
 use crate::limits;
+use crate::plugin::Digest;
 
 /// What one source sets: a mount table, the common settings of a mount file, a descriptor, or
 /// `[defaults]`; or what is in force once one lies over another.
@@ -24,6 +28,38 @@ enum Slot {
     Refused,
 }
 
+/// Who writes, which says what may be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// The operator, of one mount.
+    Mount,
+    /// The plugin itself, which must not give itself anything.
+    Descriptor,
+    /// The operator, of every mount at once.
+    Defaults,
+}
+
+impl Writer {
+    fn may_set(self, setting: &Setting) -> bool {
+        match self {
+            Writer::Mount => true,
+            Writer::Descriptor => !setting.grant,
+            Writer::Defaults => setting.host_wide,
+        }
+    }
+
+    fn why_not(self) -> &'static str {
+        match self {
+            Writer::Mount | Writer::Defaults => {
+                "it is a setting of one mount; write it in the plugin's mount file"
+            }
+            Writer::Descriptor => {
+                "a plugin must not grant itself this; the operator writes it in the mount file"
+            }
+        }
+    }
+}
+
 /// A layer that was read, with what there is to say of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
@@ -36,7 +72,7 @@ impl Reading {
     /// Reads entries that may set anything. `also` are keys with a meaning of their own in that
     /// place, which an unknown key may have been meant for.
     pub(super) fn mount(entries: Vec<Entry>, also: &[&str]) -> Self {
-        Self::of(entries, also, false)
+        Self::of(entries, also, Writer::Mount)
     }
 
     /// Reads what a plugin says of itself.
@@ -46,18 +82,18 @@ impl Reading {
             node: Node::Text(text.clone()),
             place: Place::Descriptor,
         });
-        Self::of(entries.collect(), &[], false)
+        Self::of(entries.collect(), &[], Writer::Descriptor)
     }
 
     /// Reads entries that may set only what makes sense for every mount at once.
     pub(super) fn host_wide(entries: Vec<Entry>) -> Self {
-        Self::of(entries, &[], true)
+        Self::of(entries, &[], Writer::Defaults)
     }
 
-    fn of(entries: Vec<Entry>, also: &[&str], host_wide: bool) -> Self {
+    fn of(entries: Vec<Entry>, also: &[&str], writer: Writer) -> Self {
         let mut reading = Reading::default();
         for entry in entries {
-            match known(&entry, also, host_wide) {
+            match known(&entry, also, writer) {
                 Ok(setting) => reading.take(setting, entry),
                 Err(problem) => reading.problems.push(*problem),
             }
@@ -78,20 +114,36 @@ impl Reading {
             return;
         }
         let read = match entry.node {
+            Node::Table(table) if setting.kind == Kind::Env => match env::read(table) {
+                Ok(values) => Ok(Given {
+                    text: env::shown(&values),
+                    value: Value::Env(values),
+                    place: entry.place,
+                }),
+                Err(problems) => {
+                    self.problems.extend(problems);
+                    slots.insert(setting.name, Slot::Refused);
+                    return;
+                }
+            },
             Node::Text(text) => value::read(setting, text, entry.place, &mut self.notes),
             // As a descriptor spells it.
             Node::List(items) if setting.kind.is_list() => {
                 value::read(setting, items.join(", "), entry.place, &mut self.notes)
             }
-            other => Err(Box::new(
-                Problem::new(
-                    setting.class(),
-                    format!("it takes one value, and this is {}", other.kind()),
-                )
-                .setting(setting.key)
-                .allowed(setting.kind.allowed())
-                .at(&entry.place),
-            )),
+            other => {
+                let takes = match setting.kind {
+                    Kind::Env => "a table of names and values",
+                    _ => "one value",
+                };
+                let message = format!("it takes {takes}, and this is {}", other.kind());
+                Err(Box::new(
+                    Problem::new(setting.class(), message)
+                        .setting(setting.key)
+                        .allowed(setting.kind.allowed())
+                        .at(&entry.place),
+                ))
+            }
         };
         let slot = match read {
             Ok(given) => Slot::Given(given),
@@ -105,31 +157,21 @@ impl Reading {
 }
 
 /// The setting that a key names, where it may stand here.
-fn known(entry: &Entry, also: &[&str], host_wide: bool) -> Result<&'static Setting, Box<Problem>> {
+fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Setting, Box<Problem>> {
     let key = entry.key.as_str();
-    let message = if LATER.contains(&key) {
-        "this version does not have it; remove it, or use a version that does".to_owned()
-    } else {
-        match Setting::of(key) {
-            Some(setting) if !host_wide || setting.host_wide => return Ok(setting),
-            Some(_) => {
-                "it is a setting of one mount; write it in the plugin's mount file".to_owned()
-            }
-            None => {
-                let keys = SETTINGS
-                    .iter()
-                    .filter(|setting| !host_wide || setting.host_wide)
-                    .map(|setting| setting.key);
-                let served = keys.chain(also.iter().copied());
-                let guess = match nearest(key, served.clone().chain(LATER)) {
-                    Some(later) if LATER.contains(&later) => {
-                        format!("the nearest is `{later}`, which this version does not have")
-                    }
-                    Some(near) => format!("the nearest is `{near}`"),
-                    None => format!("the known names are {}", listed(served)),
-                };
-                format!("no setting has this name; {guess}")
-            }
+    let message = match Setting::of(key) {
+        Some(setting) if writer.may_set(setting) => return Ok(setting),
+        Some(_) => writer.why_not().to_owned(),
+        None => {
+            let served = SETTINGS.iter().filter(|setting| writer.may_set(setting));
+            let keys = served
+                .map(|setting| setting.key)
+                .chain(also.iter().copied());
+            let guess = match nearest(key, keys.clone()) {
+                Some(near) => format!("the nearest is `{near}`"),
+                None => format!("the known names are {}", listed(keys)),
+            };
+            format!("no setting has this name; {guess}")
         }
     };
     let problem = Problem::new(Class::Config, message)
@@ -242,43 +284,89 @@ impl Layer {
         }
     }
 
-    /// Holds the two retry delays to their order (SPEC 5.6). What is not set has its default.
-    pub(super) fn check_delays(&self) -> Result<(), Box<Problem>> {
-        let (first, most) = (Name::RetryDelay, Name::RetryMaxDelay);
+    /// The size that a setting names.
+    pub(super) fn size(&self, name: Name) -> Option<usize> {
+        match self.given(name)?.value {
+            Value::Size(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The environment that a setting lists.
+    pub(super) fn env(&self) -> Option<&BTreeMap<String, EnvValue>> {
+        match &self.given(Name::Env)?.value {
+            Value::Env(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// The rules of a handler's HTTP.
+    pub(super) fn http(&self) -> Option<&[HttpRule]> {
+        match &self.given(Name::Http)?.value {
+            Value::HttpRules(rules) => Some(rules),
+            _ => None,
+        }
+    }
+
+    /// The digests that the plugin's file may have.
+    pub(super) fn digests(&self) -> Option<&[Digest]> {
+        match &self.given(Name::Sha256)?.value {
+            Value::Digests(digests) => Some(digests),
+            _ => None,
+        }
+    }
+
+    /// Holds the retry delays and the pauses of the circuit to their order (SPEC 5.6, 8.7). What is
+    /// not set has its default.
+    pub(super) fn check_orders(&self) -> Vec<Problem> {
+        let retries = self.check_order(
+            (Name::RetryDelay, limits::DEFAULT_RETRY_DELAY),
+            (Name::RetryMaxDelay, limits::DEFAULT_RETRY_MAX_DELAY),
+        );
+        let pauses = self.check_order(
+            (Name::CircuitPause, limits::CIRCUIT_PAUSE),
+            (Name::CircuitMaxPause, limits::CIRCUIT_PAUSE_MAX),
+        );
+        retries.into_iter().chain(pauses).collect()
+    }
+
+    /// Why the first of two lengths, each with its default, is above the second.
+    fn check_order(
+        &self,
+        (first, of_first): (Name, Duration),
+        (most, of_most): (Name, Duration),
+    ) -> Option<Problem> {
         // Where one is refused, there is nothing to compare with; where none is set, both are
         // defaults, which are in order.
+        if self.is_refused(first) || self.is_refused(most) {
+            return None;
+        }
         let blamed = self.given(first).map(|given| (first, given));
-        let blamed = blamed.or_else(|| self.given(most).map(|given| (most, given)));
-        let Some((name, given)) =
-            blamed.filter(|_| !self.is_refused(first) && !self.is_refused(most))
-        else {
-            return Ok(());
-        };
-        let first_delay = self.duration(first).unwrap_or(limits::DEFAULT_RETRY_DELAY);
-        let most_delay = self
-            .duration(most)
-            .unwrap_or(limits::DEFAULT_RETRY_MAX_DELAY);
-        if first_delay <= most_delay {
-            return Ok(());
+        let (name, given) = blamed.or_else(|| self.given(most).map(|given| (most, given)))?;
+        let first_length = self.duration(first).unwrap_or(of_first);
+        let most_length = self.duration(most).unwrap_or(of_most);
+        if first_length <= most_length {
+            return None;
         }
         let origin = |name| match self.given(name) {
             Some(given) => given.place.to_string(),
             None => "default".to_owned(),
         };
         let message = format!(
-            "retry_delay is {} ({}) and retry_max_delay is {} ({}); lower the first or raise the \
-             second",
-            humantime::format_duration(first_delay),
+            "{} is {} ({}) and {} is {} ({}); lower the first or raise the second",
+            first.key(),
+            humantime::format_duration(first_length),
             origin(first),
-            humantime::format_duration(most_delay),
+            most.key(),
+            humantime::format_duration(most_length),
             origin(most)
         );
-        Err(Box::new(
+        Some(
             Problem::new(Class::Config, message)
                 .setting(name.key())
                 .given(&given.text)
-                .allowed("retry_delay up to retry_max_delay")
+                .allowed(format!("{} up to {}", first.key(), most.key()))
                 .at(&given.place),
-        ))
+        )
     }
 }

@@ -11,6 +11,7 @@
 
 mod assembly;
 mod document;
+mod env;
 mod host;
 mod http_rule;
 mod layer;
@@ -18,6 +19,9 @@ mod mount;
 mod problem;
 mod queue;
 mod resolve;
+mod sandbox;
+mod settings;
+mod size;
 mod subscription;
 mod target;
 #[cfg(test)]
@@ -25,7 +29,7 @@ mod tests;
 mod value;
 mod vocabulary;
 
-pub use host::{AwsSettings, HostConfig};
+pub use host::{Admin, AwsSettings, HostConfig, OnBadPlugin};
 pub use http_rule::{
     Host, HostError, HttpRule, HttpRuleError, HttpScheme, Network, NetworkError, RuleHost,
 };
@@ -34,6 +38,7 @@ pub use mount::{MountFile, mount_files_without_plugin};
 pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
 pub use resolve::{PluginSettings, Resolved, resolve};
+pub use sandbox::{Circuit, EnvValue, Instances, OnLostLease, Reuse, Sandbox};
 pub use subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription};
 pub use target::{TargetRef, TargetRefError, TopicName, TopicRef};
 pub use value::duration;

@@ -8,7 +8,9 @@ use serde::{Serialize, Serializer};
 
 use super::problem::Place;
 use super::queue::QueueRef;
+use super::sandbox::{Circuit, Instances, OnLostLease, Sandbox};
 use super::target::{TargetRef, TopicRef};
+use crate::plugin::Digest;
 
 /// One plugin mounted on one queue, with every setting in force.
 ///
@@ -76,6 +78,17 @@ pub struct SqsSubscription {
     pub timeout: Option<Duration>,
     /// `retry_delay`, `retry_max_delay`, `retry_jitter`.
     pub retry: RetryPolicy,
+    /// `memory`, `cpu_time`, `max_output`, `env`, `http`: what an instance may use and reach.
+    pub sandbox: Sandbox,
+    /// `instances`, `reuse_messages`, `reuse_age`, `reuse_growth`: whether a call has an instance of
+    /// its own.
+    pub instances: Instances,
+    /// `on_lost_lease`: whether a handler whose message others may receive by now goes on.
+    pub on_lost_lease: OnLostLease,
+    /// `circuit_after`, `circuit_pause`, `circuit_max_pause`.
+    pub circuit: Circuit,
+    /// `sha256`: the digests that the plugin's file may have. Default empty: any.
+    pub sha256: Vec<Digest>,
     pub(super) in_force: Vec<InForce>,
 }
 
@@ -97,6 +110,11 @@ impl SqsSubscription {
             mount: self.mount,
             timeout: self.timeout,
             retry: self.retry,
+            sandbox: self.sandbox.clone(),
+            instances: self.instances.clone(),
+            on_lost_lease: self.on_lost_lease,
+            circuit: self.circuit,
+            sha256: self.sha256.clone(),
             in_force: self.in_force.clone(),
             ..other.clone()
         };
@@ -174,11 +192,11 @@ impl Serialize for Origin {
     }
 }
 
-fn length<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn length<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&humantime::format_duration(*length))
 }
 
-fn perhaps_length<S: Serializer>(
+pub(super) fn perhaps_length<S: Serializer>(
     perhaps: &Option<Duration>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

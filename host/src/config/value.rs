@@ -1,12 +1,17 @@
 //! The one parser of values: from the text of a mount file or a descriptor to what it means.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::http_rule::HttpRule;
 use super::problem::{Class, Level, Note, Place, Problem};
 use super::queue::{QueueRef, QueueRefError, is_account, is_region};
+use super::sandbox::EnvValue;
+use super::size;
 use super::target::{TargetRef, TopicRef};
 use super::vocabulary::{Kind, Setting};
 use crate::limits;
+use crate::plugin::Digest;
 
 /// A value that was read and is in its bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +25,10 @@ pub(super) enum Value {
     Region(String),
     Duration(Duration),
     Whole(u64),
+    Size(usize),
+    Env(BTreeMap<String, EnvValue>),
+    HttpRules(Vec<HttpRule>),
+    Digests(Vec<Digest>),
     Fraction(f64),
     Flag(bool),
 }
@@ -94,6 +103,16 @@ pub(super) fn read(
                 Value::Whole(given as u64)
             }
         }
+        Kind::Size { least, most } => {
+            let given = size::read(&text).map_err(refuse)?;
+            within(&given, &(least as u64), &(most as u64))
+                .map_err(|side| refuse(format!("{}; this is {}", side.of_number(), setting.doc)))?;
+            // In bounds of two `usize`, so it is one.
+            Value::Size(given as usize)
+        }
+        Kind::Env => return Err(refuse("it is a table of names and values".to_owned())),
+        Kind::HttpRules => Value::HttpRules(each(&text, http_rule).map_err(refuse)?),
+        Kind::Digests => Value::Digests(each(&text, digest).map_err(refuse)?),
         Kind::Fraction => {
             let given = text.parse::<f64>().map_err(|_| {
                 refuse("not a number; write one from 0 to 1, such as 0.5".to_owned())
@@ -159,6 +178,15 @@ fn target(text: &str) -> Result<TargetRef, String> {
 
 fn topic(text: &str) -> Result<TopicRef, String> {
     text.parse::<TopicRef>().map_err(|error| error.to_string())
+}
+
+fn http_rule(text: &str) -> Result<HttpRule, String> {
+    text.parse::<HttpRule>().map_err(|error| error.to_string())
+}
+
+fn digest(text: &str) -> Result<Digest, String> {
+    let read = text.parse::<Digest>();
+    read.map_err(|_| format!("{text:?} is no SHA-256 digest of 64 hexadecimal digits"))
 }
 
 /// Reads a list with commas between its items. An empty text is an empty list.

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use super::problem::Class;
+pub use super::settings::SETTINGS;
+use super::size;
 use crate::limits;
 
 /// A setting of a subscription.
@@ -57,6 +59,34 @@ pub enum Name {
     RetryMaxDelay,
     /// `retry_jitter`
     RetryJitter,
+    /// `memory`
+    Memory,
+    /// `cpu_time`
+    CpuTime,
+    /// `max_output`
+    MaxOutput,
+    /// `env`
+    Env,
+    /// `http`
+    Http,
+    /// `instances`
+    Instances,
+    /// `reuse_messages`
+    ReuseMessages,
+    /// `reuse_age`
+    ReuseAge,
+    /// `reuse_growth`
+    ReuseGrowth,
+    /// `on_lost_lease`
+    OnLostLease,
+    /// `circuit_after`
+    CircuitAfter,
+    /// `circuit_pause`
+    CircuitPause,
+    /// `circuit_max_pause`
+    CircuitMaxPause,
+    /// `sha256`
+    Sha256,
 }
 
 /// What a setting takes.
@@ -97,6 +127,19 @@ pub enum Kind {
         /// Whether more than that works as the most, with a warning.
         more_is_most: bool,
     },
+    /// A number of bytes, its bounds included.
+    Size {
+        /// The least.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A table of names and values, which are never shown.
+    Env,
+    /// Any number of hosts, networks and ports.
+    HttpRules,
+    /// Any number of SHA-256 digests.
+    Digests,
     /// A number from 0 to 1.
     Fraction,
     /// `true` or `false`.
@@ -114,223 +157,15 @@ pub struct Setting {
     pub kind: Kind,
     /// Whether `[defaults]` of `queuelet.toml` may set it.
     pub host_wide: bool,
+    /// Whether it gives the plugin something, so that it is the operator's alone: a descriptor may
+    /// not set it.
+    pub grant: bool,
     /// What it is, and what sets its bounds.
     pub doc: &'static str,
 }
 
-const TWELVE_HOURS: Duration = limits::MAX_VISIBILITY;
-
 /// The least of a length of time that may be as short as it likes, but not nothing.
-const MORE_THAN_NOTHING: Duration = Duration::from_nanos(1);
-
-/// Every setting that this version serves.
-pub static SETTINGS: [Setting; 23] = [
-    Setting {
-        name: Name::Queue,
-        key: "queue",
-        kind: Kind::Queue,
-        host_wide: false,
-        doc: "the queue that is read",
-    },
-    Setting {
-        name: Name::Region,
-        key: "region",
-        kind: Kind::Region,
-        host_wide: false,
-        doc: "the region of the queue; the one of a URL or an ARN wins",
-    },
-    Setting {
-        name: Name::Wait,
-        key: "wait",
-        kind: Kind::Duration {
-            least: Duration::ZERO,
-            most: limits::MAX_WAIT,
-            whole_seconds: true,
-        },
-        host_wide: true,
-        doc: "how long a receive waits for a message; the long poll of SQS ends after 20 seconds",
-    },
-    Setting {
-        name: Name::Visibility,
-        key: "visibility",
-        kind: Kind::Duration {
-            least: limits::MIN_VISIBILITY,
-            most: limits::MAX_VISIBILITY,
-            whole_seconds: true,
-        },
-        host_wide: true,
-        doc: "how long a received message stays hidden: at least 1 second, or it would be handed \
-              out again while it is handled, and at most the 12 hours that SQS hides one",
-    },
-    Setting {
-        name: Name::Batch,
-        key: "batch",
-        kind: Kind::Whole {
-            least: 1,
-            most: limits::MAX_BATCH as u64,
-            more_is_most: true,
-        },
-        host_wide: true,
-        doc: "the most messages of one call of a batch handler; a receive of SQS brings 10 at most",
-    },
-    Setting {
-        name: Name::Receive,
-        key: "receive",
-        kind: Kind::Whole {
-            least: 1,
-            most: limits::MAX_BATCH as u64,
-            more_is_most: false,
-        },
-        host_wide: true,
-        doc: "the most messages of one receive for a handler that takes one at a time; \
-              a receive of SQS brings 10 at most",
-    },
-    Setting {
-        name: Name::Workers,
-        key: "workers",
-        kind: Kind::Whole {
-            least: 1,
-            most: limits::MAX_WORKERS as u64,
-            more_is_most: false,
-        },
-        host_wide: true,
-        doc: "how many messages, or batches, are handled at once",
-    },
-    Setting {
-        name: Name::Prefetch,
-        key: "prefetch",
-        kind: Kind::Flag,
-        host_wide: true,
-        doc: "whether a receive may bring more messages than there are free workers",
-    },
-    Setting {
-        name: Name::CreateIfMissing,
-        key: "create_if_missing",
-        kind: Kind::Flag,
-        host_wide: true,
-        doc: "whether a queue or a topic that is not there is created",
-    },
-    Setting {
-        name: Name::MaxAttempts,
-        key: "max_attempts",
-        kind: Kind::Whole {
-            least: 1,
-            most: limits::MAX_RECEIVE_COUNT as u64,
-            more_is_most: false,
-        },
-        host_wide: false,
-        doc: "how often a message is handed out before SQS moves it to the dead-letter queue; a \
-              redrive policy of SQS takes 1 to 1,000",
-    },
-    Setting {
-        name: Name::DeadLetter,
-        key: "dead_letter",
-        kind: Kind::Queue,
-        host_wide: false,
-        doc: "the queue that messages go to which cannot be handled",
-    },
-    Setting {
-        name: Name::Reply,
-        key: "reply",
-        kind: Kind::Target,
-        host_wide: false,
-        doc: "the queue or the topic that replies go to",
-    },
-    Setting {
-        name: Name::ReplyGroup,
-        key: "reply_group",
-        kind: Kind::Group,
-        host_wide: false,
-        doc: "the message group of replies to a FIFO target that name none",
-    },
-    Setting {
-        name: Name::Destinations,
-        key: "destinations",
-        kind: Kind::Targets,
-        host_wide: false,
-        doc: "the queues and topics that the handler may publish to while it works",
-    },
-    Setting {
-        name: Name::Subscribe,
-        key: "subscribe",
-        kind: Kind::Topics,
-        host_wide: false,
-        doc: "the topics that the queue is subscribed to, with raw message delivery",
-    },
-    Setting {
-        name: Name::UnwrapSns,
-        key: "unwrap_sns",
-        kind: Kind::Flag,
-        host_wide: true,
-        doc: "whether a notification of SNS that did not come raw is taken out of its envelope",
-    },
-    Setting {
-        name: Name::Settle,
-        key: "settle",
-        kind: Kind::Word(&["each", "batched"]),
-        host_wide: true,
-        doc: "whether each message is settled by a call of its own, or up to ten share one",
-    },
-    Setting {
-        name: Name::RoleArn,
-        key: "role_arn",
-        kind: Kind::Role,
-        host_wide: true,
-        doc: "the role that is assumed for every call of the mount",
-    },
-    Setting {
-        name: Name::Timeout,
-        key: "timeout",
-        kind: Kind::Duration {
-            least: MORE_THAN_NOTHING,
-            // Nothing can be held longer, so more would limit nothing.
-            most: TWELVE_HOURS,
-            whole_seconds: false,
-        },
-        host_wide: true,
-        doc: "how long one call of the handler may take; no message is held for over 12 hours",
-    },
-    Setting {
-        name: Name::Enabled,
-        key: "enabled",
-        kind: Kind::Flag,
-        host_wide: false,
-        doc: "whether the mount is served at all",
-    },
-    Setting {
-        name: Name::RetryDelay,
-        key: "retry_delay",
-        kind: Kind::Duration {
-            least: Duration::ZERO,
-            most: TWELVE_HOURS,
-            whole_seconds: false,
-        },
-        host_wide: true,
-        doc: "the delay after a first failure; SQS hides a message for 12 hours at most",
-    },
-    Setting {
-        name: Name::RetryMaxDelay,
-        key: "retry_max_delay",
-        kind: Kind::Duration {
-            least: Duration::ZERO,
-            most: TWELVE_HOURS,
-            whole_seconds: false,
-        },
-        host_wide: true,
-        doc: "what the delay after a failure grows to; SQS hides a message for 12 hours at most",
-    },
-    Setting {
-        name: Name::RetryJitter,
-        key: "retry_jitter",
-        kind: Kind::Fraction,
-        host_wide: true,
-        doc: "how much of a retry delay is random: 0 for none, 1 for all of it",
-    },
-];
-
-/// Settings that are designed and that a later version serves. They are known here so that none
-/// is passed over in silence.
-pub(super) const LATER: [&str; 2] = ["instances", "on_lost_lease"];
+pub(super) const MORE_THAN_NOTHING: Duration = Duration::from_nanos(1);
 
 impl Name {
     /// The row of this setting.
@@ -373,7 +208,10 @@ impl Setting {
 impl Kind {
     /// Whether it takes any number of values.
     pub fn is_list(&self) -> bool {
-        matches!(self, Kind::Targets | Kind::Topics)
+        matches!(
+            self,
+            Kind::Targets | Kind::Topics | Kind::HttpRules | Kind::Digests
+        )
     }
 
     /// What may be written, in words.
@@ -402,6 +240,16 @@ impl Kind {
                 humantime::format_duration(*most)
             ),
             Kind::Whole { least, most, .. } => format!("{least} to {most}"),
+            Kind::Size { least, most } => {
+                format!("{} to {}", size::shown(*least), size::shown(*most))
+            }
+            Kind::Env => {
+                "a table of NAME = \"VALUE\", each value a text, env:NAME or file:/PATH".to_owned()
+            }
+            Kind::HttpRules => "a list of hosts, each with its port and http:// or https:// where \
+                                they matter, of *.DOMAIN, addresses and networks"
+                .to_owned(),
+            Kind::Digests => "a list of SHA-256 digests of 64 hexadecimal digits".to_owned(),
             Kind::Fraction => "0 to 1".to_owned(),
             Kind::Flag => "true or false".to_owned(),
         }
@@ -437,7 +285,6 @@ mod tests {
     fn the_table_is_in_the_order_of_the_names() {
         for (index, setting) in SETTINGS.iter().enumerate() {
             assert_eq!(setting.name as usize, index, "{}", setting.key);
-            assert!(!LATER.contains(&setting.key), "{}", setting.key);
         }
     }
 
@@ -456,7 +303,7 @@ mod tests {
             ("time_out", "timeout"),
             ("max_atempts", "max_attempts"),
         ] {
-            let keys = SETTINGS.iter().map(|setting| setting.key).chain(LATER);
+            let keys = SETTINGS.iter().map(|setting| setting.key);
             assert_eq!(nearest(given, keys), Some(key), "{given}");
         }
     }
@@ -473,7 +320,7 @@ mod tests {
             "max_receive_count",
             "",
         ] {
-            let keys = SETTINGS.iter().map(|setting| setting.key).chain(LATER);
+            let keys = SETTINGS.iter().map(|setting| setting.key);
             assert_eq!(nearest(given, keys.chain(["mount"])), None, "{given}");
         }
     }

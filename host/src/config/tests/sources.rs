@@ -1,6 +1,7 @@
 //! Where a setting comes from, and which source wins.
 
 use super::*;
+use crate::config::{EnvValue, Instances, OnLostLease};
 
 // SPEC 1.3 to 1.8, 5.6
 #[test]
@@ -65,8 +66,75 @@ fn a_mount_wins_over_the_descriptor_and_that_over_the_hosts_defaults() {
             row("retry_delay", "1s", "default"),
             row("retry_max_delay", "5m", "default"),
             row("retry_jitter", "0.5", "default"),
+            row("memory", "128MiB", "default"),
+            row("cpu_time", "none", "default"),
+            row("max_output", "1MiB", "default"),
+            row("env", "none", "default"),
+            row("http", "none", "default"),
+            row("instances", "fresh", "default"),
+            row("reuse_messages", "1000", "default"),
+            row("reuse_age", "10m", "default"),
+            row("reuse_growth", "16MiB", "default"),
+            row("on_lost_lease", "continue", "default"),
+            row("circuit_after", "10", "default"),
+            row("circuit_pause", "5s", "default"),
+            row("circuit_max_pause", "5m", "default"),
+            row("sha256", "any", "default"),
         ]
     );
+}
+
+// Rules 9.1 to 9.3: what an operator grants, and that no value of the environment is shown.
+#[test]
+fn what_a_mount_grants_is_in_force_and_no_value_is_shown() {
+    let text = "queue = 'q'\nmemory = '64MiB'\ncpu_time = '2s'\nmax_output = '1KiB'\n\
+                http = ['api.example', '10.0.0.0/8:80']\ninstances = 'reuse'\n\
+                reuse_messages = 5\non_lost_lease = 'interrupt'\ncircuit_after = 0\n\
+                [env]\nMODE = 'hush-hush'\nTOKEN = 'env:ORDERS_TOKEN'\nKEY = 'file:key.pem'\n\
+                ODD = 'text:env:x'\n";
+    let subscription = served(&HostConfig::default(), single(text));
+    let sandbox = &subscription.sandbox;
+    assert_eq!(sandbox.memory, 64 << 20);
+    assert_eq!(sandbox.cpu_time, Some(Duration::from_secs(2)));
+    assert_eq!(sandbox.max_output, 1024);
+    assert_eq!(sandbox.http.len(), 2);
+    assert_eq!(
+        sandbox.env["MODE"],
+        EnvValue::Text("hush-hush".to_owned().into())
+    );
+    assert_eq!(sandbox.env["TOKEN"], EnvValue::Env("ORDERS_TOKEN".into()));
+    assert_eq!(sandbox.env["KEY"], EnvValue::File("plugins/key.pem".into()));
+    assert_eq!(
+        sandbox.env["ODD"],
+        EnvValue::Text("env:x".to_owned().into())
+    );
+    let Instances::Reuse(reuse) = &subscription.instances else {
+        panic!("{:?}", subscription.instances);
+    };
+    assert_eq!(reuse.messages.get(), 5);
+    assert_eq!(subscription.on_lost_lease, OnLostLease::Interrupt);
+    assert_eq!(subscription.circuit.after, 0);
+    let shown = format!(
+        "{subscription:?}{}",
+        serde_json::to_string(&subscription).unwrap()
+    );
+    assert!(!shown.contains("hush-hush"), "{shown}");
+    assert!(shown.contains("env:ORDERS_TOKEN"), "{shown}");
+}
+
+// Rule 9.3: what is said of reuse where nothing is reused.
+#[test]
+fn a_limit_of_reuse_without_reuse_is_warned_of() {
+    let resolved = resolve(
+        &HostConfig::default(),
+        &[single("queue = 'q'\nreuse_age = '1m'\n")],
+    );
+    assert!(resolved.problems.is_empty());
+    let warned = resolved
+        .notes
+        .iter()
+        .filter(|note| note.level == Level::Warn);
+    assert_eq!(warned.count(), 1);
 }
 
 // SPEC 1.12
