@@ -7,14 +7,32 @@ use std::path::Path;
 /// Reads a whole file. A pipe or a device of that name is refused: it might never end, and opening
 /// one can wait for a writer that never comes.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    is_file(&std::fs::metadata(path)?)?;
-    // It may have become another one in between.
-    let mut file = open(path)?;
-    let metadata = file.metadata()?;
-    is_file(&metadata)?;
-    let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+    let (mut file, length) = opened(path)?;
+    let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     file.read_to_end(&mut content)?;
     Ok(content)
+}
+
+/// Reads a whole file as [`read`] does, if it has no more than `most` bytes.
+pub(crate) fn read_at_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let (file, _) = opened(path)?;
+    let mut content = Vec::new();
+    // One more shows that there is more, whatever length the file says that it has.
+    file.take(most as u64 + 1).read_to_end(&mut content)?;
+    if content.len() > most {
+        return Err(io::Error::other(format!("it has more than {most} bytes")));
+    }
+    Ok(content)
+}
+
+/// A file, open, and how long it says it is.
+fn opened(path: &Path) -> io::Result<(File, u64)> {
+    is_file(&std::fs::metadata(path)?)?;
+    // It may have become another one in between.
+    let file = open(path)?;
+    let metadata = file.metadata()?;
+    is_file(&metadata)?;
+    Ok((file, metadata.len()))
 }
 
 fn is_file(metadata: &std::fs::Metadata) -> io::Result<()> {

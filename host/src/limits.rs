@@ -166,6 +166,9 @@ pub const REUSE_AGE: Duration = Duration::from_secs(10 * 60);
 pub const REUSE_GROWTH: usize = 16 << 20;
 /// The most instances that `max_instances` may allow. Each has 8 GiB of the 128 TiB of address space.
 pub const INSTANCES_MAX: usize = 10_000;
+/// What a plugin may have while it is asked for its descriptor, in which it may say itself what it
+/// needs: enough for whatever is made before the first call. A plugin that begins with more is taken.
+pub const PROBE_MEMORY: usize = 512 << 20;
 /// How often the epoch moves: a handler that burns the CPU is interrupted within two of these.
 pub const EPOCH_TICK: Duration = Duration::from_millis(5);
 /// The largest memory that one instance may be granted: all that 32 bits reach.
@@ -177,6 +180,27 @@ pub const DEFAULT_MAX_INSTANCES: NonZeroUsize = NonZeroUsize::new(1000).unwrap()
 pub const DESCRIPTOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest line of a guest's output that is logged; the rest of the line is dropped.
 pub const GUEST_LINE: usize = 8 << 10;
+/// How many log lines a second all instances of a plugin may write together, and how many at once
+/// after a quiet second: what the host itself says of a busy queue is of that order, and at the
+/// longest lines it is 8 MB a second, which a disk takes.
+pub const GUEST_LINES: u32 = 1_000;
+/// How many bytes the host takes from a guest in one piece: its answer, or the arguments of one call
+/// of the host. Ten replies of the longest message there is (1 MiB) fit, with their headers.
+pub const GUEST_ANSWER: usize = 16 << 20;
+/// How many things of the host's a guest may hold at once: streams, timers, requests. At some
+/// hundred bytes each, a few MB of the host's memory.
+pub const GUEST_HANDLES: usize = 10_000;
+/// How many random bytes a guest gets in one call. They are made one by one, with nothing that could
+/// interrupt it.
+pub const GUEST_RANDOM: u64 = 1 << 20;
+/// How many bytes a value of a guest's environment has at most: each instance gets a copy.
+pub const ENVIRONMENT_VALUE: usize = 64 << 10;
+/// From how many characters on a secret is hidden in what a guest prints. A shorter one stands in
+/// ordinary text by chance.
+pub const HIDDEN_SECRET: usize = 6;
+/// How many log lines wait for whoever reads them, before those that come are lost: 128 MB of the
+/// longest of a guest's.
+pub const WAITING_LINES: usize = 16_384;
 
 // ---- a handler's own HTTP --------------------------------------------------------------------
 

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 19] = [
+const PACKAGES: [(&str, &str); 21] = [
     ("audit", "audit"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
     ("fetch", "guest-fetch"),
     ("first-contract", "guest-first-contract"),
     ("grows", "guest-grows"),
+    ("hostile", "guest-hostile"),
     ("loops", "guest-loops"),
     ("outcome", "guest-outcome"),
     ("outcome-batch", "guest-outcome-batch"),
@@ -22,6 +23,7 @@ const PACKAGES: [(&str, &str); 19] = [
     ("replies", "guest-replies"),
     ("report", "report"),
     ("sleeps", "guest-sleeps"),
+    ("tells", "guest-tells"),
     ("traps", "guest-traps"),
     ("witness", "guest-witness"),
     ("wrong-length", "guest-wrong-length"),

@@ -36,6 +36,7 @@ mod process;
 mod publishing;
 mod reload;
 mod replies;
+mod sandbox;
 mod sns;
 mod sqs;
 mod starting;

@@ -252,6 +252,11 @@ impl Process {
         kill_process(pid.expect("it still runs"), signal).expect("it can be signalled");
     }
 
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("it still runs")
+    }
+
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
     }

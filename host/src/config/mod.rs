@@ -12,6 +12,7 @@
 mod assembly;
 mod document;
 mod env;
+mod environment;
 mod host;
 mod http_rule;
 mod layer;
@@ -29,6 +30,7 @@ mod tests;
 mod value;
 mod vocabulary;
 
+pub use environment::Environment;
 pub use host::{Admin, AwsSettings, HostConfig, OnBadPlugin};
 pub use http_rule::{
     Host, HostError, HttpRule, HttpRuleError, HttpScheme, Network, NetworkError, RuleHost,

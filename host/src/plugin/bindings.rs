@@ -9,7 +9,11 @@ pub(super) mod single {
         path: "../wit",
         world: "single-handler",
         ownership: Borrowing { duplicate_if_necessary: true },
-        imports: { "queuelet:handler/publish.send": async },
+        imports: {
+            "queuelet:handler/publish.send": async,
+            // One line too many ends the call.
+            "queuelet:handler/log.emit": trappable,
+        },
         exports: { default: async },
     });
 }

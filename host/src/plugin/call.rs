@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::allowance::Allowance;
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
 use super::deadline::Deadline;
 use super::engine::Guests;
 use super::failure::failure;
 use super::guest::{Guest, store};
-use super::http::Outbound;
 use super::lane::{Lane, LaneId};
 use super::life::Life;
 use super::log::Subject;
-use super::mounted::Reuse;
 use super::places::Place;
 use super::publish::Publishing;
 use super::stock::PoolId;
 use super::warm::Warm;
+use crate::config::Reuse;
 use crate::handler::Failure;
 
 /// A component that is linked, ready to be instantiated.
@@ -34,9 +34,9 @@ pub(super) struct Calling {
     pub(super) guests: Arc<Guests>,
     pub(super) lane: Arc<Lane>,
     pub(super) linked: Linked,
+    pub(super) allowance: Arc<Allowance>,
     pub(super) subject: Subject,
     pub(super) publishing: Option<Publishing>,
-    pub(super) http: Arc<Outbound>,
     pub(super) limit: Option<Duration>,
     /// How many messages it is about.
     pub(super) messages: u64,
@@ -57,7 +57,7 @@ impl Calling {
         let (guests, lane) = (Arc::clone(&self.guests), self.lane.id());
         let place = guests.places().enter(lane).await;
         let _ticking = guests.ticking();
-        let deadline = Deadline::after(self.limit, None);
+        let deadline = Deadline::after(self.limit, self.allowance.cpu_time);
         let pool = self.reuse.as_ref().map(|(pool, _)| *pool);
         let warm = place.instance(pool);
         let (messages, reuse) = (self.messages, self.reuse.clone());
@@ -77,7 +77,7 @@ impl Calling {
         let guests = Arc::clone(&self.guests);
         let _place = guests.probing().await;
         let _ticking = guests.ticking();
-        let deadline = Deadline::after(self.limit, None);
+        let deadline = Deadline::after(self.limit, self.allowance.cpu_time);
         let lane = self.lane.id();
         let (answer, _) = self.on(None, lane, deadline, ask).await?;
         Ok(answer)
@@ -101,7 +101,7 @@ impl Calling {
                     warm
                 }
                 None => {
-                    let mut store = store(&self.guests, &self.lane, &self.http);
+                    let mut store = store(&self.guests, &self.lane, &self.allowance);
                     let (guest, deadline) = (store.data_mut(), deadline.clone());
                     guest.begin(subject, publishing, deadline);
                     let life = Life::begin(Instant::now());

@@ -7,16 +7,17 @@ use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtxView, WasiHttpView};
 
+use super::allowance::Allowance;
 use super::bindings::single::queuelet::handler::{context, types};
 use super::deadline::Deadline;
 use super::engine::Guests;
-use super::http::{Outbound, Requests};
+use super::http::Requests;
 use super::lane::Lane;
 use super::limiter::Limiter;
 use super::log::Subject;
 use super::output::{Output, Stream};
 use super::publish::Publishing;
-use crate::limits::GUEST_MEMORY;
+use crate::limits::{GUEST_ANSWER, GUEST_HANDLES, GUEST_RANDOM};
 
 /// The data of a store. One store may serve many calls, one after the other; what belongs to one of
 /// them is set by [`Guest::begin`] and ends with [`Guest::end`].
@@ -31,26 +32,46 @@ pub(super) struct Guest {
 }
 
 /// A fresh store, in which no call has begun.
-pub(super) fn store(guests: &Guests, lane: &Arc<Lane>, http: &Arc<Outbound>) -> Store<Guest> {
-    let output = Arc::new(Output::default());
-    // Nothing else is given: no files, no environment, no sockets (rule 9.1).
-    let wasi = WasiCtxBuilder::new()
-        .stdout(Output::stream(&output, Stream::Stdout))
+pub(super) fn store(guests: &Guests, lane: &Arc<Lane>, allowance: &Allowance) -> Store<Guest> {
+    let output = Arc::new(Output::new(allowance));
+    let mut wasi = WasiCtxBuilder::new();
+    // Nothing else is given: no files, no network, and of the environment what the mount says (rule
+    // 9.1). WASI's sockets are refused before they are made, so that none holds a descriptor.
+    wasi.stdout(Output::stream(&output, Stream::Stdout))
         .stderr(Output::stream(&output, Stream::Stderr))
-        .build();
-    let http = Requests::new(Arc::clone(http), Arc::clone(lane), output.subject());
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false)
+        .max_random_size(GUEST_RANDOM);
+    for (name, value) in allowance.environment.variables() {
+        wasi.env(name, value);
+    }
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(GUEST_HANDLES);
+    let http = Requests::new(
+        Arc::clone(&allowance.outbound),
+        Arc::clone(lane),
+        output.subject(),
+    );
+    let limiter = if allowance.is_probe {
+        Limiter::of_probe(allowance.memory)
+    } else {
+        Limiter::new(allowance.memory)
+    };
     let mut store = Store::new(
         guests.engine(),
         Guest {
-            wasi,
-            table: ResourceTable::new(),
-            limiter: Limiter::new(GUEST_MEMORY),
+            wasi: wasi.build(),
+            table,
+            limiter,
             output,
             http,
             publishing: None,
             deadline: Deadline::default(),
         },
     );
+    store.set_hostcall_fuel(GUEST_ANSWER);
+    store.set_max_component_handles(GUEST_HANDLES);
     store.limiter(|guest| &mut guest.limiter);
     // Each tick a guest that burns the CPU lets the others have it, or ends if its time is up.
     store.set_epoch_deadline(1);
@@ -85,9 +106,13 @@ impl Guest {
         self.deadline = Deadline::default();
     }
 
-    /// What the call is about.
-    pub(super) fn subject(&self) -> Arc<Subject> {
-        self.output.subject()
+    pub(super) fn output(&self) -> &Output {
+        &self.output
+    }
+
+    /// The bytes of memory that the instance had from the beginning.
+    pub(super) fn initial_memory(&self) -> usize {
+        self.limiter.initial()
     }
 
     /// The bytes of memory that the instance has now.
@@ -121,6 +146,6 @@ impl types::Host for Guest {}
 
 impl context::Host for Guest {
     fn queue(&mut self) -> String {
-        self.subject().queue.to_string()
+        self.output.subject().queue.to_string()
     }
 }

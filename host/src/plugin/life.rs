@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::mounted::Reuse;
+use crate::config::Reuse;
 
 /// What an instance has been through.
 #[derive(Clone, Copy, Debug)]

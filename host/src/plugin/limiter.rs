@@ -12,6 +12,10 @@ pub(super) struct Limiter {
     used: usize,
     /// What the last growth added, to be taken back where it fails after all.
     last: usize,
+    /// What the instance had from the beginning.
+    initial: usize,
+    /// Whether that may be more than `allowed`.
+    is_probe: bool,
 }
 
 impl Limiter {
@@ -21,7 +25,23 @@ impl Limiter {
             allowed,
             used: 0,
             last: 0,
+            initial: 0,
+            is_probe: false,
         }
+    }
+
+    /// For a plugin that is asked what it is, before anybody can know what its mounts allow: it may
+    /// begin with whatever it wants. Memory that nobody has written to costs nothing.
+    pub(super) fn of_probe(allowed: usize) -> Self {
+        Self {
+            is_probe: true,
+            ..Self::new(allowed)
+        }
+    }
+
+    /// The bytes that the instance had from the beginning.
+    pub(super) fn initial(&self) -> usize {
+        self.initial
     }
 
     /// The bytes that the instance has now.
@@ -54,6 +74,12 @@ impl ResourceLimiter for Limiter {
         }
         let more = asks.saturating_sub(has);
         let asked = self.used.saturating_add(more);
+        if has == 0 {
+            self.initial = self.initial.saturating_add(more);
+            if self.is_probe {
+                self.allowed = self.allowed.max(asked);
+            }
+        }
         if asked > self.allowed {
             let allowed = self.allowed;
             return Err(wasmtime::Error::new(Full::Memory { asked, allowed }));
@@ -104,6 +130,20 @@ mod tests {
         );
         assert!(more.to_string().contains("1001") && more.to_string().contains("`memory`"));
         assert_eq!(limiter.used(), 1000);
+    }
+
+    // Rule 9.2.
+    #[test]
+    fn a_probe_takes_what_is_there_from_the_beginning_and_limits_the_rest() {
+        let mut limiter = Limiter::of_probe(1000);
+        assert!(limiter.memory_growing(0, 1500, None).unwrap());
+        assert!(limiter.memory_growing(0, 500, None).unwrap());
+        assert_eq!(limiter.initial(), 2000);
+        full(limiter.memory_growing(500, 501, None));
+        let mut limiter = Limiter::of_probe(1000);
+        assert!(limiter.memory_growing(0, 100, None).unwrap());
+        assert!(limiter.memory_growing(100, 1000, None).unwrap());
+        full(limiter.memory_growing(1000, 1001, None));
     }
 
     #[test]

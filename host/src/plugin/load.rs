@@ -6,16 +6,17 @@ use std::sync::Arc;
 use serde::Serialize;
 use wasmtime::component::Component;
 
+use super::allowance::Allowance;
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
 use super::call::{Calling, Linked};
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
-use super::http::Outbound;
 use super::log::Subject;
 use super::module::Format;
 use super::mounted::Plugin;
+use super::rate::Lines;
 use crate::handler::{Failure, HandlerKind};
 use crate::limits::DESCRIPTOR_TIMEOUT;
 
@@ -143,7 +144,9 @@ pub(crate) async fn probe(
     };
     let linked = link(guests, compiled).map_err(fail)?;
     let short: Arc<str> = compiled.digest.short().into();
-    let descriptor = descriptor(guests, &compiled.name, &short, linked.clone())
+    let lines = Arc::new(Lines::new(Arc::clone(&compiled.name), Arc::clone(&short)));
+    let allowance = Allowance::probe(Arc::clone(&lines));
+    let probed = ask(guests, &compiled.name, &short, linked.clone(), allowance)
         .await
         .map_err(|failure| fail(format!("its descriptor could not be read: {failure}")))?;
     Ok(Plugin {
@@ -151,11 +154,12 @@ pub(crate) async fn probe(
         digest: compiled.digest,
         short,
         contract: compiled.exported.version.clone(),
-        descriptor,
+        descriptor: probed.descriptor,
+        memory: probed.memory,
+        standard: Arc::new(Allowance::standard(lines)),
         linked,
         guests: Arc::clone(guests),
         lane: guests.lane(&compiled.name),
-        http: Outbound::new(&[]),
     })
 }
 
@@ -212,13 +216,21 @@ fn link(guests: &Guests, compiled: &Compiled) -> Result<Linked, String> {
     .map_err(missing)
 }
 
+/// What an instance says and shows.
+struct Probed {
+    descriptor: Vec<(String, String)>,
+    /// The bytes of memory that it begins with.
+    memory: usize,
+}
+
 /// Asks a fresh instance for its settings, which also shows that it can be instantiated.
-async fn descriptor(
+async fn ask(
     guests: &Arc<Guests>,
     name: &Arc<str>,
     short: &Arc<str>,
     linked: Linked,
-) -> Result<Vec<(String, String)>, Failure> {
+    allowance: Allowance,
+) -> Result<Probed, Failure> {
     let subject = Subject {
         plugin: Arc::clone(name),
         digest: Arc::clone(short),
@@ -229,15 +241,20 @@ async fn descriptor(
         guests: Arc::clone(guests),
         lane: guests.lane_of_probe(),
         linked,
+        allowance: Arc::new(allowance),
         subject,
         publishing: None,
-        http: Outbound::new(&[]),
         limit: Some(DESCRIPTOR_TIMEOUT),
         messages: 0,
         reuse: None,
     };
     let lane = Arc::clone(&calling.lane);
-    let asked = calling.probe(async |warm| warm.settings().await);
+    let asked = calling.probe(async |warm| {
+        Ok(Probed {
+            descriptor: warm.settings().await?,
+            memory: warm.store.data().initial_memory(),
+        })
+    });
     guests.run(&lane, asked).await
 }
 

@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use super::bindings::single::queuelet::handler::log::{Field, Host, Level};
 use super::guest::Guest;
+use super::secrets::Secrets;
 use crate::limits::GUEST_LINE;
+
+/// The most fields of a line; further ones are left out.
+const MOST_FIELDS: usize = 64;
 
 /// What a call is about, for log lines and for `context`.
 #[derive(Clone, Debug, Default)]
@@ -51,36 +55,36 @@ impl Subject {
 
 impl Host for Guest {
     fn enabled(&mut self, level: Level) -> bool {
-        match level {
-            Level::Trace => tracing::enabled!(tracing::Level::TRACE),
-            Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
-            Level::Info => tracing::enabled!(tracing::Level::INFO),
-            Level::Warn => tracing::enabled!(tracing::Level::WARN),
-            Level::Error => tracing::enabled!(tracing::Level::ERROR),
-        }
+        is_enabled(level)
     }
 
-    fn emit(&mut self, level: Level, message: String, fields: Vec<Field>) {
-        if !self.enabled(level) {
-            return;
+    fn emit(&mut self, level: Level, message: String, fields: Vec<Field>) -> wasmtime::Result<()> {
+        if is_enabled(level) {
+            self.output().emit(level, &message, &fields)?;
         }
-        let text = capped(&message);
-        let cut = message.len() - text.len();
-        let fields = fields_as_json(&fields);
-        self.subject().say(level, text, fields.as_deref(), cut);
+        Ok(())
     }
 }
 
-/// The fields as one JSON object, each value cut so that all are about a log line; none where there
-/// are none.
-fn fields_as_json(fields: &[Field]) -> Option<String> {
+fn is_enabled(level: Level) -> bool {
+    match level {
+        Level::Trace => tracing::enabled!(tracing::Level::TRACE),
+        Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
+        Level::Info => tracing::enabled!(tracing::Level::INFO),
+        Level::Warn => tracing::enabled!(tracing::Level::WARN),
+        Level::Error => tracing::enabled!(tracing::Level::ERROR),
+    }
+}
+
+/// The fields as one JSON object, names and values cut so that all are about a log line; none where
+/// there are none.
+pub(super) fn fields_as_json(fields: &[Field], secrets: &Secrets) -> Option<String> {
+    let fields = &fields[..fields.len().min(MOST_FIELDS)];
     let share = GUEST_LINE.checked_div(fields.len())?;
+    let short = |text| secrets.cut(text, share, 0).0.into_owned();
     let object: serde_json::Map<_, _> = fields
         .iter()
-        .map(|field| {
-            let value = &field.value[..field.value.floor_char_boundary(share)];
-            (field.name.clone(), value.into())
-        })
+        .map(|field| (short(&field.name), short(&field.value).into()))
         .collect();
     Some(serde_json::Value::Object(object).to_string())
 }
@@ -102,7 +106,42 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// No more of `text` than a log line may have (rule 9.4).
-fn capped(text: &str) -> &str {
-    &text[..text.floor_char_boundary(GUEST_LINE)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(number: usize, value: &str) -> Vec<Field> {
+        let field = |n| Field {
+            name: format!("name{n}"),
+            value: value.to_owned(),
+        };
+        (0..number).map(field).collect()
+    }
+
+    // Rule 9.4.
+    #[test]
+    fn the_fields_of_a_line_are_json_and_about_as_long_as_a_line() {
+        let none = Secrets::default();
+        assert_eq!(fields_as_json(&[], &none), None);
+        let one = fields_as_json(&fields(1, "a \"b\""), &none);
+        assert_eq!(one.unwrap(), r#"{"name0":"a \"b\""}"#);
+        for number in [1, 10, 100_000] {
+            let many = fields_as_json(&fields(number, &"x".repeat(GUEST_LINE)), &none).unwrap();
+            assert!(many.len() < 2 * GUEST_LINE, "{}", many.len());
+        }
+    }
+
+    // Rules 9.1 and 9.4.
+    #[test]
+    fn no_field_shows_a_secret() {
+        let secrets = Secrets::of(["hunter22"]);
+        let shown = fields_as_json(&fields(1, "it is hunter22"), &secrets);
+        assert_eq!(shown.unwrap(), r#"{"name0":"it is ***"}"#);
+    }
+
+    // Rule 9.4.
+    #[test]
+    fn what_a_handler_logs_stays_one_line() {
+        assert_eq!(on_one_line("a\nb\x1b[0m\tc"), "a\\nb\\u{1b}[0m\tc");
+    }
 }

@@ -5,6 +5,7 @@
 //! instance that is fresh or that calls before it have left warm.
 
 mod admission;
+mod allowance;
 mod bindings;
 mod call;
 mod contract;
@@ -26,6 +27,8 @@ mod mounted;
 mod output;
 mod places;
 mod publish;
+mod rate;
+mod secrets;
 mod stock;
 mod ticker;
 mod turns;
@@ -36,4 +39,4 @@ pub use digest::{Digest, NotADigest};
 pub use engine::{Guests, GuestsError, Usage};
 pub(crate) use load::{Compiled, compile, probe};
 pub use load::{Inspection, LoadError, inspect, load};
-pub use mounted::{Instances, MountGrants, Plugin, Reuse};
+pub use mounted::{MountGrants, Plugin};

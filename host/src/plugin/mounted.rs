@@ -1,56 +1,48 @@
 //! A plugin, and the handlers that it is in its mounts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::allowance::Allowance;
 use super::call::{Calling, Linked};
 use super::convert::{Lent, answer};
 use super::digest::Digest;
 use super::engine::Guests;
-use super::http::Outbound;
 use super::lane::Lane;
 use super::log::Subject;
 use super::places::Pool;
 use super::publish::Publishing;
 use super::warm::Instance;
-use crate::config::HttpRule;
+use crate::config::{Environment, Instances, Reuse, Sandbox};
 use crate::handler::{
     Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, SqsMessage,
 };
-
-/// Whose memory a call finds (SPEC 9.3).
-#[derive(Clone, Debug, PartialEq)]
-pub enum Instances {
-    /// That of an instance of its own.
-    Fresh,
-    /// That which the calls before it left.
-    Reuse(Reuse),
-}
-
-/// How long an instance is used again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Reuse {
-    /// The most messages of one instance.
-    pub messages: std::num::NonZeroU64,
-    /// How old an instance may become.
-    pub age: std::time::Duration,
-    /// How many bytes of memory it may take beyond what it had after its first call.
-    pub growth: usize,
-}
+use crate::limits::{GUEST_MEMORY, GUEST_OUTPUT};
 
 /// What a mount grants its plugin.
 #[derive(Clone, Debug)]
 pub struct MountGrants {
+    /// What an instance may use and reach.
+    pub sandbox: Sandbox,
+    /// What it finds in its environment, read from where the sandbox says.
+    pub environment: Environment,
     /// Whether an instance serves one call, or calls one after the other.
     pub instances: Instances,
-    /// Where its HTTP requests may go.
-    pub http: Vec<HttpRule>,
 }
 
+/// What a mount grants that says nothing of it.
 impl Default for MountGrants {
     fn default() -> Self {
         Self {
+            sandbox: Sandbox {
+                memory: GUEST_MEMORY,
+                cpu_time: None,
+                max_output: GUEST_OUTPUT,
+                env: BTreeMap::new(),
+                http: Vec::new(),
+            },
+            environment: Environment::default(),
             instances: Instances::Fresh,
-            http: Vec::new(),
         }
     }
 }
@@ -65,8 +57,10 @@ pub struct Plugin {
     pub(super) linked: Linked,
     pub(super) guests: Arc<Guests>,
     pub(super) lane: Arc<Lane>,
-    /// Of calls outside any mount: it lets nothing out.
-    pub(super) http: Arc<Outbound>,
+    /// The bytes of memory that an instance begins with.
+    pub(super) memory: usize,
+    /// What it has where no mount grants it anything.
+    pub(super) standard: Arc<Allowance>,
 }
 
 impl Plugin {
@@ -90,6 +84,11 @@ impl Plugin {
         &self.descriptor
     }
 
+    /// The bytes of memory that an instance begins with. A mount that allows less can handle nothing.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// The handler that this version is in one mount. Its warm instances are its own; they go when
     /// it is dropped.
     pub fn mounted(self: &Arc<Self>, grants: MountGrants) -> Arc<dyn Handler> {
@@ -97,10 +96,12 @@ impl Plugin {
             Instances::Fresh => None,
             Instances::Reuse(reuse) => Some((self.guests.places().open(), reuse.clone())),
         };
+        let lines = Arc::clone(&self.standard.lines);
+        let allowance = Allowance::of(&grants.sandbox, grants.environment, lines);
         Arc::new(Mounted {
             plugin: Arc::clone(self),
+            allowance: Arc::new(allowance),
             warm,
-            http: Outbound::new(&grants.http),
         })
     }
 
@@ -109,13 +110,14 @@ impl Plugin {
         call: Call,
         message: Option<&MessageId>,
         messages: usize,
+        allowance: &Arc<Allowance>,
         warm: Option<&(Pool, Reuse)>,
-        http: &Arc<Outbound>,
     ) -> Calling {
         Calling {
             guests: Arc::clone(&self.guests),
             lane: Arc::clone(&self.lane),
             linked: self.linked.clone(),
+            allowance: Arc::clone(allowance),
             subject: Subject {
                 plugin: Arc::clone(&self.name),
                 digest: Arc::clone(&self.short),
@@ -123,7 +125,6 @@ impl Plugin {
                 message: message.map(|id| id.as_str().to_owned()),
             },
             publishing: call.publish.map(Publishing::from_here),
-            http: Arc::clone(http),
             limit: call.timeout,
             messages: messages as u64,
             reuse: warm.map(|(pool, reuse)| (pool.id(), reuse.clone())),
@@ -131,6 +132,7 @@ impl Plugin {
     }
 
     fn single(&self, calling: Calling, message: Arc<SqsMessage>) -> Handling<Answer> {
+        let secrets = calling.allowance.secrets.clone();
         let answered = calling.make(async move |warm| {
             let Instance::Single(handler) = &warm.instance else {
                 return Err(wrong_kind(HandlerKind::Batch));
@@ -140,7 +142,7 @@ impl Plugin {
             single.call_handle(&mut warm.store, lent.message()).await
         });
         let answered = self.guests.run(&self.lane, answered);
-        Box::pin(async move { answered.await.and_then(answer) })
+        Box::pin(async move { answered.await.and_then(|said| secrets.answer(answer(said))) })
     }
 
     fn batch(
@@ -148,6 +150,7 @@ impl Plugin {
         calling: Calling,
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
+        let secrets = calling.allowance.secrets.clone();
         let answered = calling.make(async move |warm| {
             let Instance::Batch(handler) = &warm.instance else {
                 return Err(wrong_kind(HandlerKind::Single));
@@ -158,7 +161,10 @@ impl Plugin {
             batch.call_handle(&mut warm.store, &list).await
         });
         let answered = self.guests.run(&self.lane, answered);
-        Box::pin(async move { Ok(answered.await?.into_iter().map(answer).collect()) })
+        Box::pin(async move {
+            let answers = answered.await?.into_iter();
+            Ok(answers.map(|said| secrets.answer(answer(said))).collect())
+        })
     }
 }
 
@@ -172,7 +178,7 @@ impl Handler for Plugin {
     }
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
-        let calling = self.calling(call, message.id.as_ref(), 1, None, &self.http);
+        let calling = self.calling(call, message.id.as_ref(), 1, &self.standard, None);
         self.single(calling, message)
     }
 
@@ -181,7 +187,7 @@ impl Handler for Plugin {
         call: Call,
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
-        let calling = self.calling(call, None, messages.len(), None, &self.http);
+        let calling = self.calling(call, None, messages.len(), &self.standard, None);
         self.batch(calling, messages)
     }
 }
@@ -189,8 +195,8 @@ impl Handler for Plugin {
 /// One mount of one version.
 struct Mounted {
     plugin: Arc<Plugin>,
+    allowance: Arc<Allowance>,
     warm: Option<(Pool, Reuse)>,
-    http: Arc<Outbound>,
 }
 
 impl Handler for Mounted {
@@ -200,7 +206,13 @@ impl Handler for Mounted {
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
         let plugin = &self.plugin;
-        let calling = plugin.calling(call, message.id.as_ref(), 1, self.warm.as_ref(), &self.http);
+        let calling = plugin.calling(
+            call,
+            message.id.as_ref(),
+            1,
+            &self.allowance,
+            self.warm.as_ref(),
+        );
         plugin.single(calling, message)
     }
 
@@ -210,7 +222,13 @@ impl Handler for Mounted {
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
         let plugin = &self.plugin;
-        let calling = plugin.calling(call, None, messages.len(), self.warm.as_ref(), &self.http);
+        let calling = plugin.calling(
+            call,
+            None,
+            messages.len(),
+            &self.allowance,
+            self.warm.as_ref(),
+        );
         plugin.batch(calling, messages)
     }
 }

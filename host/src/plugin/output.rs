@@ -7,10 +7,13 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 
-use super::bindings::single::queuelet::handler::log::Level;
-use super::log::Subject;
+use super::allowance::Allowance;
+use super::bindings::single::queuelet::handler::log::{Field, Level};
+use super::log::{Subject, fields_as_json};
+use super::rate::Lines;
+use super::secrets::Secrets;
 use crate::limits::GUEST_LINE;
 
 /// Which of the two streams.
@@ -20,19 +23,32 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// What a store's guest prints: each line a log line, with the plugin, the queue and the message of
-/// the call that the store serves.
-#[derive(Default)]
+/// What a store's guest prints and logs: each line a log line, with the plugin, the queue and the
+/// message of the call that the store serves.
 pub(super) struct Output {
+    /// How many bytes one call may print and log.
+    most: usize,
+    lines: Arc<Lines>,
+    secrets: Secrets,
     state: Mutex<State>,
 }
 
+/// The call that is served.
 #[derive(Default)]
 struct State {
     subject: Arc<Subject>,
     stdout: Line,
     stderr: Line,
+    /// How many bytes it printed and logged.
+    said: usize,
+    /// It said more than it may, and what is more is cut.
+    is_cut: bool,
 }
+
+/// What ends a guest that prints or logs too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it printed and logged more than {0} bytes in one call (`max_output`)")]
+pub(super) struct TooMuchOutput(pub(super) usize);
 
 /// One of the guest's two streams.
 #[derive(Clone)]
@@ -50,16 +66,14 @@ struct Line {
 }
 
 impl Line {
-    /// Takes bytes and hands each line that ends in them to `done`.
-    fn take(&mut self, bytes: &[u8], mut done: impl FnMut(&str, usize)) {
+    /// Takes bytes, `most` of a line, and hands each line that ends in them to `done`.
+    fn take(&mut self, bytes: &[u8], most: usize, mut done: impl FnMut(&str, usize)) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (content, ends) = match part.strip_suffix(b"\n") {
                 Some(content) => (content, true),
                 None => (part, false),
             };
-            let room = GUEST_LINE
-                .saturating_sub(self.text.len())
-                .min(content.len());
+            let room = most.saturating_sub(self.text.len()).min(content.len());
             self.text.extend_from_slice(&content[..room]);
             self.cut += content.len() - room;
             if ends {
@@ -68,17 +82,27 @@ impl Line {
         }
     }
 
-    fn end(&mut self, mut done: impl FnMut(&str, usize)) {
+    fn end(&mut self, done: &mut impl FnMut(&str, usize)) {
         let text = String::from_utf8_lossy(&self.text);
         let text = text.trim_end_matches('\r');
         if !text.is_empty() {
             done(text, self.cut);
         }
-        *self = Self::default();
+        self.text.clear();
+        self.cut = 0;
     }
 }
 
 impl Output {
+    pub(super) fn new(allowance: &Allowance) -> Self {
+        Self {
+            most: allowance.output,
+            lines: Arc::clone(&allowance.lines),
+            secrets: allowance.secrets.clone(),
+            state: Mutex::default(),
+        }
+    }
+
     /// Where the guest's `stream` goes to.
     pub(super) fn stream(output: &Arc<Self>, stream: Stream) -> impl StdoutStream + use<> {
         Printed {
@@ -89,7 +113,10 @@ impl Output {
 
     /// From now on the guest prints on behalf of `subject`.
     pub(super) fn begin(&self, subject: Subject) {
-        self.state().subject = Arc::new(subject);
+        let state = &mut *self.state();
+        state.subject = Arc::new(subject);
+        state.said = 0;
+        state.is_cut = false;
     }
 
     pub(super) fn subject(&self) -> Arc<Subject> {
@@ -98,37 +125,89 @@ impl Output {
 
     /// Logs last lines that no line break ended.
     pub(super) fn finish(&self) {
-        let state = &mut *self.state();
-        for (stream, line) in [
-            (Stream::Stdout, &mut state.stdout),
-            (Stream::Stderr, &mut state.stderr),
-        ] {
-            line.end(&mut |text: &str, cut| stream.log(&state.subject, text, cut));
-        }
+        self.finish_lines(&mut self.state());
+        self.lines.tell_in_time();
     }
 
-    fn print(&self, stream: Stream, bytes: &[u8]) {
+    /// Writes a line of `log.emit`.
+    pub(super) fn emit(
+        &self,
+        level: Level,
+        message: &str,
+        fields: &[Field],
+    ) -> Result<(), TooMuchOutput> {
+        let lengths = fields
+            .iter()
+            .map(|field| field.name.len() + field.value.len());
+        let length = lengths.fold(message.len(), usize::saturating_add);
         let state = &mut *self.state();
+        self.spend(state, length)?;
+        if self.lines.may_write() {
+            let (text, cut) = self.secrets.cut(message, GUEST_LINE, 0);
+            let fields = fields_as_json(fields, &self.secrets);
+            state.subject.say(level, &text, fields.as_deref(), cut);
+        }
+        Ok(())
+    }
+
+    fn print(&self, stream: Stream, bytes: &[u8]) -> Result<(), TooMuchOutput> {
+        let state = &mut *self.state();
+        let taken = bytes.len().min(self.most - state.said);
+        let subject = &state.subject;
         let line = match stream {
             Stream::Stdout => &mut state.stdout,
             Stream::Stderr => &mut state.stderr,
         };
-        line.take(bytes, |text, cut| stream.log(&state.subject, text, cut));
+        // A secret at the end of a line must be whole to be found.
+        let most = GUEST_LINE + self.secrets.longest();
+        line.take(&bytes[..taken], most, |text, cut| {
+            self.log(subject, stream, text, cut);
+        });
+        self.spend(state, bytes.len())
+    }
+
+    /// Counts what the call says, and ends it with the first byte that it may not.
+    fn spend(&self, state: &mut State, length: usize) -> Result<(), TooMuchOutput> {
+        let said = state.said.saturating_add(length);
+        state.said = said.min(self.most);
+        if said <= self.most {
+            return Ok(());
+        }
+        let over = TooMuchOutput(self.most);
+        if !state.is_cut {
+            self.finish_lines(state);
+            state.is_cut = true;
+            let text = format!("{over}: what is more is cut, and the call ends");
+            state.subject.say(Level::Warn, &text, None, 0);
+        }
+        Err(over)
+    }
+
+    fn finish_lines(&self, state: &mut State) {
+        let subject = &state.subject;
+        for (stream, line) in [
+            (Stream::Stdout, &mut state.stdout),
+            (Stream::Stderr, &mut state.stderr),
+        ] {
+            line.end(&mut |text, cut| self.log(subject, stream, text, cut));
+        }
+    }
+
+    fn log(&self, subject: &Subject, stream: Stream, text: &str, left_out: usize) {
+        if !self.lines.may_write() {
+            return;
+        }
+        let (text, cut) = self.secrets.cut(text, GUEST_LINE, left_out);
+        let (level, name) = match stream {
+            Stream::Stdout if cut == 0 => (Level::Info, "stdout"),
+            Stream::Stdout => (Level::Warn, "stdout"),
+            Stream::Stderr => (Level::Warn, "stderr"),
+        };
+        subject.say(level, &format!("{name}: {text}"), None, cut);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Stream {
-    fn log(self, subject: &Subject, text: &str, cut: usize) {
-        let (level, name) = match self {
-            Self::Stdout if cut == 0 => (Level::Info, "stdout"),
-            Self::Stdout => (Level::Warn, "stdout"),
-            Self::Stderr => (Level::Warn, "stderr"),
-        };
-        subject.say(level, &format!("{name}: {text}"), None, cut);
     }
 }
 
@@ -154,8 +233,8 @@ impl AsyncWrite for Printed {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.output.print(self.stream, bytes);
-        Poll::Ready(Ok(bytes.len()))
+        let printed = self.output.print(self.stream, bytes);
+        Poll::Ready(printed.map(|()| bytes.len()).map_err(io::Error::other))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -174,8 +253,8 @@ impl Pollable for Printed {
 
 impl OutputStream for Printed {
     fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
-        self.output.print(self.stream, &bytes);
-        Ok(())
+        let printed = self.output.print(self.stream, &bytes);
+        printed.map_err(|over| StreamError::Trap(wasmtime::Error::new(over)))
     }
 
     fn flush(&mut self) -> StreamResult<()> {
@@ -195,9 +274,11 @@ mod tests {
         let mut got = Vec::new();
         let mut line = Line::default();
         for part in parts {
-            line.take(part, |text, cut| got.push((text.to_owned(), cut)));
+            line.take(part, GUEST_LINE, |text, cut| {
+                got.push((text.to_owned(), cut))
+            });
         }
-        line.end(|text, cut| got.push((text.to_owned(), cut)));
+        line.end(&mut |text: &str, cut| got.push((text.to_owned(), cut)));
         got
     }
 
@@ -221,5 +302,35 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_do_no_harm() {
         assert_eq!(lines(&[b"a\xff\n"]), [("a\u{fffd}".into(), 0)]);
+    }
+
+    fn output(most: usize) -> Output {
+        let lines = Arc::new(Lines::new("p".into(), "d".into()));
+        let mut allowance = Allowance::standard(lines);
+        allowance.output = most;
+        Output::new(&allowance)
+    }
+
+    // Rule 9.4.
+    #[test]
+    fn a_call_may_say_so_many_bytes_and_is_ended_with_the_next() {
+        let output = output(10);
+        assert_eq!(output.print(Stream::Stdout, b"12345"), Ok(()));
+        assert_eq!(output.emit(Level::Info, "67", &[]), Ok(()));
+        assert_eq!(output.print(Stream::Stderr, b"890"), Ok(()));
+        let over = Err(TooMuchOutput(10));
+        assert_eq!(output.print(Stream::Stderr, b"1"), over);
+        assert_eq!(output.emit(Level::Info, "1", &[]), over);
+        // The next call begins anew.
+        output.begin(Subject::default());
+        assert_eq!(output.print(Stream::Stdout, b"1234567890"), Ok(()));
+        assert_eq!(output.print(Stream::Stdout, b"1"), over);
+    }
+
+    #[test]
+    fn a_call_that_may_say_nothing_may_run() {
+        let output = output(0);
+        assert_eq!(output.print(Stream::Stdout, b""), Ok(()));
+        assert_eq!(output.print(Stream::Stdout, b"1"), Err(TooMuchOutput(0)));
     }
 }
