@@ -51,6 +51,8 @@ fn print(inspection: &Inspection) {
         let head = if position == 0 { "imports" } else { "" };
         say!("{head:<11} {import}");
     }
-    say!("granted     nothing: no files, no environment, no network, whatever it imports; what it");
-    say!("            sends goes where its mount lets it");
+    say!(
+        "granted     nothing by itself, whatever it imports: no files, no environment, no network;"
+    );
+    say!("            what it reads, asks and sends is what its mount lets it");
 }

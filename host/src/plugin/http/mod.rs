@@ -23,6 +23,8 @@ mod outcome;
 mod refusal;
 mod send;
 mod target;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::sync::{Arc, Mutex};

@@ -1,29 +1,47 @@
 //! TLS of outbound requests: rustls, and the certificates that the machine trusts.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use tokio_rustls::TlsConnector;
 use tracing::warn;
 use wasmtime_wasi_http::Error;
 
 use crate::config::Host;
 
-/// What a connection begins with. The machine's certificates are read at the first request that wants
-/// them, once; where there are none the next request looks again.
+/// How long a machine is taken to trust nobody before its certificates are looked for again. A handler
+/// that asks on and on makes neither reads nor log lines of it.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What the machine's certificates were when they were last read.
+enum Trusted {
+    Some(Arc<ClientConfig>),
+    None(Instant),
+}
+
+/// What a connection begins with. The machine's certificates are read once, at the first request that
+/// wants them.
 pub(super) async fn connector() -> Result<TlsConnector, Error> {
-    static CONFIG: OnceCell<Arc<ClientConfig>> = OnceCell::const_new();
-    let config = CONFIG.get_or_try_init(async || {
-        // A few hundred files on some machines.
-        let read = tokio::task::spawn_blocking(config);
-        read.await.unwrap_or_else(|panic| Err(panic.to_string()))
-    });
-    match config.await {
-        Ok(config) => Ok(TlsConnector::from(Arc::clone(config))),
+    static TRUSTED: Mutex<Option<Trusted>> = Mutex::const_new(None);
+    let mut trusted = TRUSTED.lock().await;
+    match &*trusted {
+        Some(Trusted::Some(config)) => return Ok(TlsConnector::from(Arc::clone(config))),
+        Some(Trusted::None(at)) if at.elapsed() < AGAIN => return Err(Error::ConfigurationError),
+        _ => {}
+    }
+    // A few hundred files on some machines.
+    let read = tokio::task::spawn_blocking(config).await;
+    match read.unwrap_or_else(|panic| Err(panic.to_string())) {
+        Ok(config) => {
+            *trusted = Some(Trusted::Some(Arc::clone(&config)));
+            Ok(TlsConnector::from(config))
+        }
         Err(reason) => {
             warn!("no handler can speak TLS: {reason}");
+            *trusted = Some(Trusted::None(Instant::now()));
             Err(Error::ConfigurationError)
         }
     }
