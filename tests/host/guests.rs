@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 21] = [
+const PACKAGES: [(&str, &str); 22] = [
     ("audit", "audit"),
+    ("counts", "guest-counts"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
     ("fetch", "guest-fetch"),

@@ -24,6 +24,7 @@ mod forwarder;
 mod garbage;
 mod guests;
 mod http;
+mod instances;
 mod judge;
 mod leases;
 mod local_mode;

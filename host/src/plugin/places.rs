@@ -318,3 +318,56 @@ impl Places {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const A: LaneId = LaneId(1);
+    const B: LaneId = LaneId(2);
+
+    fn places(total: usize) -> Arc<Places> {
+        let places = Places::new(NonZeroUsize::new(total).expect("it is not 0"));
+        places.join(A);
+        places.join(B);
+        places
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_given_back_goes_to_whoever_waits() {
+        let places = places(1);
+        let first = places.enter(A).await;
+        let waits = tokio::spawn(places.enter(A));
+        tokio::task::yield_now().await;
+        assert_eq!(places.of(A), (1, 1));
+        drop(first);
+        let second = waits.await.expect("it does not panic");
+        assert_eq!(places.of(A), (1, 0));
+        drop(second);
+        assert_eq!(places.of(A), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_waiter_that_is_dropped_takes_no_place_and_hands_on_one_that_it_was_given() {
+        let places = places(1);
+        let first = places.enter(A).await;
+        let mut gives_up = Box::pin(places.enter(A));
+        let mut is_given = Box::pin(places.enter(A));
+        let mut last = Box::pin(places.enter(B));
+        assert!((&mut gives_up).now_or_never().is_none());
+        assert!((&mut is_given).now_or_never().is_none());
+        assert!((&mut last).now_or_never().is_none());
+        drop(gives_up);
+        assert_eq!(places.of(A), (1, 1));
+        drop(first);
+        // The place is the second one's, though it has not been told yet.
+        assert_eq!((places.of(A), places.of(B)), ((1, 0), (0, 1)));
+        drop(is_given);
+        let place = last.await;
+        assert_eq!((places.of(A), places.of(B)), ((0, 0), (1, 0)));
+        drop(place);
+        assert_eq!(places.of(B), (0, 0));
+    }
+}
