@@ -82,8 +82,8 @@ impl Lanes {
         lane
     }
 
-    /// A lane for what is asked of a plugin that is being loaded. It has no part of the places:
-    /// see [`Guests::probe`](super::Guests).
+    /// A lane for what is asked of a plugin that is being loaded: it has a part of the threads, and
+    /// its place is beside those of the plugins that serve.
     pub(super) fn of_probe(&self) -> Arc<Lane> {
         let id = self.known().next();
         self.begin("".into(), id, None)
