@@ -5,10 +5,14 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
+use queuelet::config::{Instances, Reuse};
 use queuelet::handler::{Call, Failure, Handler, Outcome, Reason, SqsMessage};
-use queuelet::plugin::{Guests, Instances, MountGrants, Plugin, Reuse, Usage, load};
+use queuelet::plugin::{Guests, MountGrants, Plugin, Usage, load};
 use tokio::task::JoinSet;
 
+use crate::folder::Folder;
+use crate::process::Process;
+use crate::sqs::Counted;
 use crate::{guests, until, when};
 
 const COUNT: &str = r#"{"do":"count"}"#;
@@ -199,10 +203,82 @@ async fn an_idle_instance_gives_its_place_to_whoever_needs_it() {
 
 // Rule 9.3: nothing of a message goes to the next by way of the host.
 #[tokio::test]
-async fn what_one_call_printed_is_no_part_of_what_the_next_prints() {
-    let handler = counting(Instances::Reuse(reuse())).await;
-    let print = r#"{"do":"print","text":"half a line"}"#;
-    assert_eq!(counts(&handler, &[print, print, COUNT]).await, [1, 2, 3]);
+async fn what_one_call_printed_is_a_line_of_its_own_with_its_own_message() {
+    let local = Counted::with(&["jobs", "told"]).await;
+    let folder = Folder::with(
+        "counts",
+        "queue = \"jobs\"\nreply = \"told\"\ninstances = \"reuse\"",
+    );
+    let host = Process::run(&folder, &local.endpoint, &[]);
+    let mut sent = Vec::new();
+    for half in ["one", "two"] {
+        let body = format!(r#"{{"do":"print","text":"half {half}"}}"#);
+        sent.push((local.sqs.send("jobs", &body).await, half));
+    }
+    let lines = host
+        .logs("what it prints", 2, |line| line.message().contains("half"))
+        .await;
+    for ((id, half), line) in sent.iter().zip(lines) {
+        assert_eq!(line.field("id"), id);
+        assert_eq!(line.message(), format!("stdout: half {half}"));
+    }
+}
+
+// Rule 9.3.
+#[tokio::test]
+async fn the_mount_says_whether_instances_are_reused_and_for_how_many_messages() {
+    let local = Counted::with(&["fresh", "reused", "told-fresh", "told-reused"]).await;
+    let folder = Folder::new()
+        .and(
+            "counts",
+            "fresh",
+            "queue = \"fresh\"\nreply = \"told-fresh\"",
+        )
+        .and(
+            "counts",
+            "reused",
+            "queue = \"reused\"\nreply = \"told-reused\"\ninstances = \"reuse\"\n\
+             reuse_messages = 4",
+        );
+    for queue in ["fresh", "reused"] {
+        local.sqs.send_all(queue, vec![COUNT; 8]).await;
+    }
+    let _host = Process::run(&folder, &local.endpoint, &[]);
+    let table = [
+        ("told-fresh", [1, 1, 1, 1, 1, 1, 1, 1]),
+        ("told-reused", [1, 1, 2, 2, 3, 3, 4, 4]),
+    ];
+    for (queue, expected) in table {
+        let replies = local.sqs.receive_all(queue, 8).await;
+        let number = |body: &str| body.parse::<u64>().expect("it is a number");
+        let mut told: Vec<_> = replies
+            .iter()
+            .filter_map(|m| m.body().map(number))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(told, expected, "{queue}");
+    }
+}
+
+// Rule 9.2: `max_instances`, and a plugin whose every call hangs.
+#[tokio::test]
+async fn the_messages_of_a_quick_plugin_are_handled_while_a_slow_one_has_all_it_can_get() {
+    let local = Counted::with(&["slow", "quick"]).await;
+    let folder = Folder::new()
+        .and("sleeps", "slow", "queue = \"slow\"\nworkers = 20")
+        .and("outcome", "quick", "queue = \"quick\"\nworkers = 4")
+        .write("queuelet.toml", "max_instances = 3\nadmin = \"off\"");
+    local.sqs.send_all("slow", vec!["for ever"; 20]).await;
+    let config = folder.file("queuelet.toml");
+    let config = config.to_str().expect("temporary paths are text");
+    let host = Process::run(&folder, &local.endpoint, &["--config", config]);
+    host.logs_of("slow", "handling", 20).await;
+    local
+        .sqs
+        .send_all("quick", vec![r#"{"do":"ack"}"#; 40])
+        .await;
+    host.logs_of("quick", "handled", 40).await;
+    assert_eq!(host.of("slow", "handled").len(), 0, "they are under way");
 }
 
 // Rule 9.2: the slow ones hold as many places as they can get, and as many more wait.

@@ -10,12 +10,13 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use tracing::{error, info, warn};
 
-use super::options::{AwsOptions, PluginOptions, guests};
+use super::options::{AwsOptions, PluginOptions};
 use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
 use crate::Shutdown;
 use crate::config::duration;
 use crate::host::{HostOptions, Plugins, WatchedHost};
+use crate::plugin::Guests;
 use crate::sqs::Connection;
 
 /// Receive from the queues that the plugins are mounted on.
@@ -63,7 +64,7 @@ impl Run {
     pub(super) async fn run(self) -> Outcome {
         let mut signals = Signals::listen().or_running()?;
         let config = self.plugins.config()?;
-        let guests = guests()?;
+        let guests = Guests::with(config.max_instances).or_running()?;
         let plugins = tokio::select! {
             plugins = Plugins::load_folder(&guests, &config, &config.plugins) => plugins.or_input()?,
             signal = signals.next() => {

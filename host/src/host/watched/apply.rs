@@ -168,7 +168,11 @@ impl Supervisor {
                 self.ids += 1;
                 let id = run.map_or(MountId(self.ids), |run| run.live.mount());
                 let serving = Serving {
-                    handler: plugin.mounted(MountGrants::default()),
+                    handler: plugin.mounted(MountGrants {
+                        sandbox: mount.sandbox.clone(),
+                        instances: mount.instances.clone(),
+                        ..MountGrants::default()
+                    }),
                     subscription: Arc::new(mount),
                 };
                 let opens = !matches!(next, Next::Keep(_));

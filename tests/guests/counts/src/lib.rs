@@ -1,6 +1,7 @@
 //! Replies with how many messages its instance has had, this one included, after doing what the
 //! body says: `{"do":"grow","bytes":1000000}`.
 
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -37,7 +38,11 @@ fn count(order: Order) -> Result<Reply, HandlerOutcome> {
         Order::Count => {}
         Order::Fail => return Err(HandlerOutcome::fail("told to")),
         Order::Grow { bytes } => KEPT.lock().unwrap().push(vec![0xa5; bytes]),
-        Order::Print { text } => print!("{text}"),
+        Order::Print { text } => {
+            print!("{text}");
+            // Or it would stay in the guest's own buffer.
+            let _ = io::stdout().flush();
+        }
         Order::Sleep { ms } => thread::sleep(Duration::from_millis(ms)),
         Order::Trap => panic!("told to"),
     }

@@ -1,0 +1,33 @@
+//! What must hold of a host that is never restarted and serves plugins of any kind. Each ends with
+//! exit code 1 where it does not hold:
+//!
+//! ```text
+//! cargo run --release -p benches -- leak        memory stays flat whatever a guest leaks
+//! cargo run --release -p benches -- neighbour   a plugin is quick whatever its neighbours do
+//! ```
+
+mod leak;
+mod neighbour;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime starts");
+    let holds = match std::env::args().nth(1).as_deref() {
+        Some("leak") => runtime.block_on(leak::holds()),
+        Some("neighbour") => runtime.block_on(neighbour::holds()),
+        _ => {
+            eprintln!("usage: benches leak|neighbour");
+            return ExitCode::from(2);
+        }
+    };
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("this does not hold");
+        ExitCode::FAILURE
+    }
+}
