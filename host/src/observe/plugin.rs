@@ -78,8 +78,8 @@ pub enum PluginEvent<'a> {
         /// On which queue.
         queue: &'a str,
     },
-    /// A subscription is replaced by one with other settings of the queue. What it holds is handled.
-    Retired {
+    /// A subscription takes the place of one with other settings of the queue, once its queue is open.
+    MountedAnew {
         /// On which queue.
         queue: &'a str,
     },
@@ -158,10 +158,11 @@ impl PluginEvent<'_> {
                 "removed: its subscriptions end, and handlers in flight have the drain time"
             ),
             Self::Mounted { queue } => info!(plugin, queue, "mounted"),
-            Self::Retired { queue } => info!(
+            Self::MountedAnew { queue } => info!(
                 plugin,
                 queue,
-                "mounted anew: the subscription before receives no more and handles what it holds"
+                "mounted anew: once this is ready, the subscription before receives no more and \
+                 handles what it holds"
             ),
             Self::Unmounted { queue } => info!(plugin, queue, "unmounted"),
             Self::Gone => info!(plugin, "gone"),

@@ -37,7 +37,11 @@ pub(crate) fn look(folder: &Path) -> io::Result<Look> {
     };
     let mut tomls = Vec::new();
     for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        if is_hidden(&entry.file_name()) {
+            continue;
+        }
+        let path = entry.path();
         let Some(stem) = path.file_stem().map(OsStr::to_owned) else {
             continue;
         };
@@ -57,6 +61,11 @@ pub(crate) fn look(folder: &Path) -> io::Result<Look> {
     look.orphans = orphans.map(|(_, path)| path).collect();
     look.orphans.sort();
     Ok(look)
+}
+
+/// Whether a name begins with a dot: a lock or a temporary file of an editor or of a copying program.
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// The files of one plugin as they are; none where there is no `.wasm`.
@@ -176,6 +185,8 @@ mod tests {
         fs::write(at("h.toml"), "").unwrap();
         fs::write(at("README.md"), "").unwrap();
         fs::write(at("i.wasm.part"), "").unwrap();
+        fs::write(at(".j.wasm"), "").unwrap();
+        symlink("me@here.1", at(".#h.toml")).unwrap();
         let look = look(folder.path()).unwrap();
         let kinds = kinds(&look);
         assert_eq!(

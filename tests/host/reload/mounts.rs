@@ -114,6 +114,28 @@ async fn a_plugin_that_becomes_one_of_batches_and_back_loses_nothing() {
     assert!(handling.iter().all(|line| line.receive_count() == 1));
 }
 
+// Rules 2.4 and 8.2: a mount that cannot be opened takes nobody's place.
+#[tokio::test]
+async fn a_subscription_goes_on_until_the_one_that_takes_its_place_is_open() {
+    let local = Counted::with(&["jobs"]).await;
+    let (folder, host) = witness(&local, "queue = \"jobs\"\nwait = \"1s\"").await;
+    let mount = "queue = \"jobs\"\nwait = \"1s\"\nreply = \"answers\"";
+    put(&folder.file("witness.toml"), mount);
+    host.logs("that it is mounted anew", 1, |line| {
+        line.message().starts_with("mounted anew")
+    })
+    .await;
+    let mut sent = vec![local.sqs.send("jobs", "0").await];
+    host.logs_of("jobs", "done", 1).await;
+    assert!(host.of("jobs", "ended").is_empty());
+    local.sqs.create(&["answers"]).await;
+    host.logs_of("jobs", "ready", 2).await;
+    host.logs_of("jobs", "ended", 1).await;
+    sent.push(local.sqs.send("jobs", "0").await);
+    local.sqs.emptied("jobs").await;
+    assert_each_once(&host, &sent);
+}
+
 // Rule 8.4.
 #[tokio::test]
 async fn a_removed_file_drains_its_subscription_and_one_that_comes_again_opens_it() {

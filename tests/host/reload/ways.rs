@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{assert_each_once, live, put, short, version, witness, witnessed};
 use crate::folder::Folder;
-use crate::process::Process;
+use crate::process::{Process, queuelet};
 use crate::sqs::Counted;
 use crate::{until, when};
 
@@ -143,6 +143,36 @@ async fn a_config_map_that_changes_swaps_the_version_and_its_mount_together() {
     local.sqs.emptied("jobs").await;
     assert_each_once(&host, &sent);
     assert_eq!(live(&host, &version("witness", 2), 1).await.len(), 1);
+}
+
+// Rule 8.1: no event tells of the change of a link above the folder; a look does.
+#[tokio::test]
+async fn a_folder_behind_a_link_may_be_replaced_as_a_whole() {
+    let local = Counted::with(&["jobs"]).await;
+    let releases = Folder::new();
+    for n in [1, 2] {
+        let release = releases.file(&n.to_string());
+        fs::create_dir(&release).expect("it can be made");
+        fs::write(release.join("w.wasm"), version("witness", n)).expect("it can be written");
+        fs::write(release.join("w.toml"), "queue = \"jobs\"").expect("it can be written");
+    }
+    let point_to = |release: &str| {
+        symlink(release, releases.file("next")).expect("a link can be made");
+        fs::rename(releases.file("next"), releases.file("current")).expect("it can be renamed");
+    };
+    point_to("1");
+    let current = releases.file("current");
+    let current = current.to_str().expect("it is text");
+    let mut command = queuelet(&["run", "--plugins", current]);
+    command.env("AWS_ENDPOINT_URL", &local.endpoint);
+    let host = Process::start(command);
+    host.logs_of("jobs", "ready", 1).await;
+    point_to("2");
+    live(&host, &version("witness", 2), 1).await;
+    // The folder that is there now is watched.
+    put(&releases.file("2/w.wasm"), version("witness", 3));
+    live(&host, &version("witness", 3), 1).await;
+    assert_eq!(host.of("jobs", "ready").len(), 1);
 }
 
 // Rule 8.5.

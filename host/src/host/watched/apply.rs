@@ -2,7 +2,7 @@
 //! subscriptions begin and end.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 
@@ -283,13 +283,16 @@ impl Supervisor {
             let Some(first) = opened.next() else { continue };
             let name = Arc::clone(&entry.name);
             let queue = serving.subscription.queue.name().as_str();
-            match running.and_then(|id| entry.run(id)) {
+            let before = match running.and_then(|id| entry.run(id)) {
                 Some(run) => {
-                    run.retire();
-                    PluginEvent::Retired { queue }.emit(&name);
+                    PluginEvent::MountedAnew { queue }.emit(&name);
+                    run.give_way()
                 }
-                None => PluginEvent::Mounted { queue }.emit(&name),
-            }
+                None => {
+                    PluginEvent::Mounted { queue }.emit(&name);
+                    Vec::new()
+                }
+            };
             self.ids += 1;
             let id = RunId(self.ids);
             let shutdown = self.shutdown.child();
@@ -299,6 +302,7 @@ impl Supervisor {
                 Arc::clone(&prepared),
                 first,
                 shutdown.clone(),
+                before.clone(),
                 self.options.drain,
             ));
             entry.runs.push(Run {
@@ -308,6 +312,7 @@ impl Supervisor {
                 live,
                 observer: prepared.observer.clone(),
                 shutdown,
+                before,
                 is_leaving: false,
             });
         }
@@ -363,7 +368,8 @@ fn refused(opened: &OpenedQueues) -> impl Iterator<Item = &SqsError> {
     })
 }
 
-/// Opens a queue, however long that takes, and works on it to the end. Handlers that are in flight at
+/// Opens a queue, however long that takes, retires the subscriptions whose place it takes, and works on
+/// it to the end. Handlers that are in flight at
 /// its stop have the drain time, whether it stops alone or with the host.
 async fn subscription(
     (stem, id): (Stem, RunId),
@@ -371,12 +377,18 @@ async fn subscription(
     prepared: Arc<Prepared>,
     first: Result<Mounted, Opening>,
     shutdown: Shutdown,
-    drain: std::time::Duration,
+    before: Vec<Shutdown>,
+    drain: Duration,
 ) -> (Stem, RunId, usize) {
     let deadline = deadline(shutdown.clone(), drain);
     let works = async {
         match opener.until_open(&prepared, first, &shutdown).await {
-            Some(mounted) => dispatch::run(mounted, shutdown.clone()).await,
+            Some(mounted) => {
+                for before in before {
+                    before.retire.cancel();
+                }
+                dispatch::run(mounted, shutdown.clone()).await
+            }
             None => dispatch::Ended::default(),
         }
     };

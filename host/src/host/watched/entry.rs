@@ -30,6 +30,8 @@ pub(super) struct Run {
     pub(super) live: Arc<LiveMount>,
     pub(super) observer: Observer,
     pub(super) shutdown: Shutdown,
+    /// Those whose place it takes: they go on until its queue is open.
+    pub(super) before: Vec<Shutdown>,
     /// Whether it was told to end, or to give way to another.
     pub(super) is_leaving: bool,
 }
@@ -169,15 +171,25 @@ impl Run {
         self.subscription.queue.name().as_str()
     }
 
-    /// Ends it as a stop of the host does.
+    /// Ends it as a stop of the host does, and those that only waited for it to open.
     pub(super) fn end(&mut self) {
         self.is_leaving = true;
         self.shutdown.stop.cancel();
+        for before in waiting(&self.before) {
+            before.stop.cancel();
+        }
     }
 
-    /// Lets it handle what it holds.
-    pub(super) fn retire(&mut self) {
+    /// It is to give way to another. Answers whom that one retires once its queue is open.
+    pub(super) fn give_way(&mut self) -> Vec<Shutdown> {
         self.is_leaving = true;
-        self.shutdown.retire.cancel();
+        let before = waiting(&self.before).cloned();
+        before.chain([self.shutdown.clone()]).collect()
     }
+}
+
+/// Those that are not retired yet.
+fn waiting(before: &[Shutdown]) -> impl Iterator<Item = &Shutdown> {
+    let waits = |shutdown: &&Shutdown| !shutdown.retire.is_cancelled();
+    before.iter().filter(waits)
 }
