@@ -7,8 +7,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+use queuelet::plugin::Digest;
+
 use crate::folder::Folder;
-use crate::guests;
 use crate::process::{Line, Process, output};
 use crate::reload::{put, version};
 use crate::sqs::Counted;
@@ -216,6 +217,46 @@ async fn a_component_that_cannot_serve_is_refused_with_its_reason() {
     host.logs_of("jobs", "handled", 1).await;
     assert_eq!(refusals(&host).len(), 5);
     assert_eq!(host.of("jobs", "ready").len(), 1);
-    // With a wrong mount file the code is good, and the other way round.
-    assert!(guests::wasm("witness").exists());
+}
+
+// Rule 8.2: a list of digests says which files may serve, at the start and later.
+#[tokio::test]
+async fn a_file_that_a_list_of_digests_does_not_name_is_refused_until_it_does() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::new()
+        .write("witness.wasm", version("witness", 1))
+        .write("witness.toml", "queue = \"jobs\"");
+    let (one, two) = (digest(1), digest(2));
+    let list = folder.file("sums");
+    let path = list.to_str().expect("it is text");
+    let args = ["--plugins-sha256", path];
+    fs::write(&list, format!("# none yet\n{two}  witness.wasm\n")).expect("it can be written");
+    for command in ["run", "check"] {
+        let refused = output(&[&[command, "--plugins", folder.arg()], &args[..]].concat()).await;
+        refused.assert_refused(&["witness.wasm", &one, &two, "sums"]);
+    }
+    fs::write(&list, format!("{one} *plugins/witness.wasm\n")).expect("it can be written");
+    let host = Process::run(&folder, &local.endpoint, &args);
+    host.logs_of("jobs", "ready", 1).await;
+    put(&folder.file("witness.wasm"), version("witness", 2));
+    let refused = host
+        .logs("the refusal", 1, |line| {
+            line.message().starts_with("refused")
+        })
+        .await;
+    for says in [&*one, &*two, "sums", "version 1", "keeps serving"] {
+        assert!(refused[0].message().contains(says), "{}", refused[0].text);
+    }
+    // Allowed later, it is taken as it lies there.
+    fs::write(&list, format!("{one}  witness.wasm\n{two}  witness.wasm\n")).expect("written");
+    host.logs("the second version", 1, |line| {
+        line.message() == "replaced" && line.field("digest") == two
+    })
+    .await;
+    assert_eq!(refusals(&host).len(), 1);
+}
+
+/// The digest of a version of the witness, in full.
+fn digest(n: u8) -> String {
+    Digest::of(&version("witness", n)).to_string()
 }

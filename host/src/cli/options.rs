@@ -104,6 +104,9 @@ pub(super) struct PluginOptions {
     /// The folder of .wasm files and mount files; without it the configuration's, or `plugins`
     #[arg(long, value_name = "DIR", env = "QUEUELET_PLUGINS")]
     plugins: Option<PathBuf>,
+    /// The list of the digests that .wasm files may have, as sha256sum writes it
+    #[arg(long, value_name = "FILE", env = "QUEUELET_PLUGINS_SHA256")]
+    plugins_sha256: Option<PathBuf>,
 }
 
 impl PluginOptions {
@@ -112,6 +115,9 @@ impl PluginOptions {
         let mut config = host_config(self.config.as_deref())?;
         if let Some(plugins) = &self.plugins {
             config.plugins.clone_from(plugins);
+        }
+        if let Some(list) = &self.plugins_sha256 {
+            config.plugins_sha256 = Some(list.clone());
         }
         if !config.plugins.is_dir() {
             return Err(Failed::Input(anyhow!(

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use tracing::{error, info, warn};
 
 use super::options::{AwsOptions, PluginOptions};
 use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
 use crate::Shutdown;
-use crate::config::duration;
+use crate::config::{OnBadPlugin, duration};
 use crate::host::{HostOptions, Plugins, WatchedHost};
 use crate::plugin::Guests;
 use crate::sqs::Connection;
@@ -50,16 +50,6 @@ pub(super) struct Run {
     on_bad_plugin: Option<OnBadPlugin>,
 }
 
-/// What becomes of the start where a plugin is bad.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum OnBadPlugin {
-    /// Nothing starts.
-    #[default]
-    Stop,
-    /// The others do.
-    Skip,
-}
-
 impl Run {
     pub(super) async fn run(self) -> Outcome {
         let mut signals = Signals::listen().or_running()?;
@@ -72,7 +62,8 @@ impl Run {
                 return Ok(ExitCode::SUCCESS);
             }
         };
-        let skips_bad = self.on_bad_plugin.unwrap_or_default() == OnBadPlugin::Skip;
+        let on_bad_plugin = self.on_bad_plugin.unwrap_or(config.on_bad_plugin);
+        let skips_bad = on_bad_plugin == OnBadPlugin::Skip;
         if skips_bad {
             // The host says itself what it does not take, as it does later.
             plugins.log_notes();

@@ -71,11 +71,10 @@ struct Read {
 impl Loader {
     /// Loads with every core: nothing serves yet.
     pub(crate) fn at_the_start(guests: &Arc<Guests>, folder: &Path, config: &HostConfig) -> Self {
-        let _ = config;
         Self {
             guests: Arc::clone(guests),
             folder: folder.to_owned(),
-            pins: None,
+            pins: config.plugins_sha256.clone(),
             pool: None,
         }
     }
