@@ -189,6 +189,15 @@ async fn a_component_that_cannot_serve_is_refused_with_its_reason() {
         ("queue = \"jobs\"\nwiat = \"6s\"", "nearest is `wait`"),
         ("queue = jobs", "not TOML"),
         ("queue = \"jobs\"\nmax_attempts = 3", "dead_letter"),
+        (
+            "queue = \"jobs\"\nenv = { TOKEN = \"env:NOT_THERE\" }",
+            "NOT_THERE",
+        ),
+        ("queue = \"jobs\"\nmemory = \"1MiB\"", "begins with"),
+        (
+            "queue = \"jobs\"\nsha256 = [\"0000000000000000000000000000000000000000000000000000000000000000\"]",
+            "its SHA-256 is",
+        ),
     ];
     for (n, (mount, says)) in (1..).zip(mounts) {
         put(&folder.file("witness.toml"), mount);
@@ -204,18 +213,15 @@ async fn a_component_that_cannot_serve_is_refused_with_its_reason() {
     local.sqs.create_hiding("bare", 0).await;
     put(&folder.file("witness.toml"), "queue = \"bare\"");
     let refused = host
-        .logs("the visibility of 0", 5, |line| {
+        .logs("the visibility of 0", mounts.len() + 1, |line| {
             line.message().starts_with("refused")
         })
         .await;
-    assert!(
-        refused[4].message().contains("visibility"),
-        "{}",
-        refused[4].text
-    );
+    let last = &refused[mounts.len()];
+    assert!(last.message().contains("visibility"), "{}", last.text);
     local.sqs.send("jobs", "0").await;
     host.logs_of("jobs", "handled", 1).await;
-    assert_eq!(refusals(&host).len(), 5);
+    assert_eq!(refusals(&host).len(), mounts.len() + 1);
     assert_eq!(host.of("jobs", "ready").len(), 1);
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Run {
     drain: Option<Duration>,
     /// What to do at the start about a plugin that cannot be loaded or mounted: stop, with exit code 2,
     /// or start without it and watch its files
-    #[arg(long, value_name = "WORD", env = "QUEUELET_ON_BAD_PLUGIN")]
+    #[arg(long, value_name = "stop|skip", env = "QUEUELET_ON_BAD_PLUGIN")]
     on_bad_plugin: Option<OnBadPlugin>,
 }
 

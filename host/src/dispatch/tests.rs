@@ -2,6 +2,7 @@
 
 mod fifo;
 mod live;
+mod retired;
 mod settling;
 
 use std::num::{NonZeroU8, NonZeroUsize};

@@ -63,16 +63,11 @@ impl Host {
     ) -> Self {
         let prepared = mounts
             .into_iter()
-            .map(|(subscription, handler)| {
-                let local = options.create_missing;
-                (
-                    if local {
-                        by_name(subscription)
-                    } else {
-                        subscription
-                    },
-                    handler,
-                )
+            .map(|(mut subscription, handler)| {
+                if options.create_missing {
+                    by_name(&mut subscription);
+                }
+                (subscription, handler)
             })
             .map(|(subscription, handler)| {
                 let subscription = Arc::new(subscription);
@@ -188,7 +183,7 @@ fn source(subscription: &SqsSubscription) -> Source {
 }
 
 /// In local mode a queue or topic that is named by AWS's URL or ARN is the local one of its name.
-fn by_name(mut subscription: SqsSubscription) -> SqsSubscription {
+fn by_name(subscription: &mut SqsSubscription) {
     let queues = std::iter::once(&mut subscription.queue).chain(&mut subscription.dead_letter);
     for queue in queues {
         *queue = QueueRef::Name(queue.name().clone());
@@ -200,7 +195,6 @@ fn by_name(mut subscription: SqsSubscription) -> SqsSubscription {
     for target in targets.chain(&mut subscription.destinations) {
         *target = target.by_name();
     }
-    subscription
 }
 
 /// Sets the deadline off once the drain time is up, then never ends.

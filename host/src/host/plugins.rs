@@ -15,6 +15,7 @@ use crate::reload::folder;
 use crate::reload::load::{self, Candidate, Loaded, Loader};
 use crate::reload::machine::Refusal;
 use crate::reload::stamp::{Stamp, Stem};
+use crate::reload::surroundings::{Mount, granted};
 
 /// The plugins of a folder, and their mounts as the folder's files say.
 pub struct Plugins {
@@ -39,7 +40,7 @@ pub(super) struct Found {
 /// A plugin that can serve, as far as its files show.
 pub(super) struct Sound {
     pub(super) candidate: Box<Candidate>,
-    pub(super) mounts: Vec<SqsSubscription>,
+    pub(super) mounts: Vec<Mount>,
 }
 
 impl Plugins {
@@ -134,12 +135,14 @@ impl Plugins {
             let Ok(sound) = &mut found.loaded else {
                 continue;
             };
-            let name = sound.candidate.plugin.name();
+            let plugin = &sound.candidate.plugin;
+            let name = plugin.name();
             let mounts = self.resolved.subscriptions.iter();
             let mounts = mounts.filter(|mount| mount.plugin == name).cloned();
-            sound.mounts = mounts.collect();
-            let more = load::surroundings(&sound.candidate, &sound.mounts);
-            self.resolved.problems.extend(more);
+            match granted(plugin, mounts) {
+                Ok(mounts) => sound.mounts = mounts,
+                Err(problems) => self.resolved.problems.extend(problems),
+            }
             let problems = self.resolved.problems.iter();
             let problems = problems.filter(|problem| problem.plugin.as_deref() == Some(name));
             let problems: Vec<_> = problems.cloned().collect();
@@ -156,13 +159,14 @@ impl Plugins {
 
     /// Each mount with the plugin that handles its messages.
     pub fn mounts(&self) -> Vec<(SqsSubscription, Arc<dyn Handler>)> {
-        let by_name = |name: &str| self.loaded.iter().find(|plugin| plugin.name() == name);
-        self.resolved
-            .subscriptions
-            .iter()
-            .filter_map(|subscription| {
-                let plugin = Arc::clone(by_name(&subscription.plugin)?);
-                Some((subscription.clone(), plugin as Arc<dyn Handler>))
+        let sound = self.found.iter().filter_map(|f| f.loaded.as_ref().ok());
+        sound
+            .flat_map(|sound| {
+                sound.mounts.iter().map(|mount| {
+                    let plugin = &sound.candidate.plugin;
+                    let handler = plugin.mounted(mount.grants.clone());
+                    (mount.subscription.clone(), handler)
+                })
             })
             .collect()
     }

@@ -22,13 +22,13 @@ use crate::error::SqsError;
 use crate::limits::{LOOK_ALONE_EVERY, LOOK_EVERY, LOOK_PAUSE};
 use crate::observe::PluginEvent;
 use crate::reload::folder::Look;
-use crate::reload::load::{Candidate, Checked, Loaded, Loader, check};
-use crate::reload::machine::{Action, Content, Event, Machine, Refusal};
+use crate::reload::load::{Candidate, Checked, Loader};
+use crate::reload::machine::{Action, Content, Event, Machine};
 use crate::reload::stamp::{FileStamp, Stamp, Stem};
 use crate::reload::watch::Watch;
 use crate::sqs::Connection;
 use entry::{Coming, Entry, RunId};
-use jobs::Done;
+use jobs::{Done, Load};
 
 /// Runs the plugins of a folder against one SQS, as they are and as they change.
 pub struct WatchedHost {
@@ -84,7 +84,7 @@ impl WatchedHost {
         let mut supervisor = Supervisor {
             watch: Watch::new(loader.folder()),
             loader: Arc::new(loader.while_serving()),
-            config: self.config,
+            config: Arc::new(self.config),
             options: self.options,
             opener,
             shutdown: shutdown.clone(),
@@ -140,7 +140,7 @@ impl Looking {
 struct Supervisor {
     loader: Arc<Loader>,
     watch: Watch,
-    config: HostConfig,
+    config: Arc<HostConfig>,
     options: HostOptions,
     opener: Arc<Opener>,
     shutdown: Shutdown,
@@ -212,7 +212,9 @@ impl Supervisor {
             let entry = self.entries.get(&stem);
             let known = entry.and_then(|entry| Some(entry.slot.load().as_ref()?.known()));
             let loader = Arc::clone(&self.loader);
-            self.jobs.spawn(jobs::load(loader, stem, stamp, known));
+            let config = Arc::clone(&self.config);
+            self.jobs
+                .spawn(jobs::load(loader, config, stem, stamp, known));
         }
     }
 
@@ -245,9 +247,9 @@ impl Supervisor {
             }
             Done::Loaded { stem, of, loaded } => {
                 self.is_loading = false;
-                let result = loaded.and_then(|loaded| match loaded {
-                    Loaded::Same(content) => Ok(content),
-                    Loaded::New(candidate) => self.check(&stem, candidate),
+                let result = loaded.map(|loaded| match loaded {
+                    Load::Same(content) => content,
+                    Load::New(candidate, checked) => self.keep(&stem, candidate, checked),
                 });
                 self.step(&stem, Event::Loaded { of, result });
             }
@@ -263,9 +265,9 @@ impl Supervisor {
         }
     }
 
-    /// Puts a candidate's mounts in force, and keeps it for its taking.
-    fn check(&mut self, stem: &Stem, candidate: Box<Candidate>) -> Result<Content, Refusal> {
-        let Checked { mounts, notes } = check(&self.config, &candidate)?;
+    /// Keeps a candidate for its taking.
+    fn keep(&mut self, stem: &Stem, candidate: Box<Candidate>, checked: Checked) -> Content {
+        let Checked { mounts, notes } = checked;
         let content = candidate.content;
         if let Some(entry) = self.entries.get_mut(stem) {
             entry.coming = Some(Coming {
@@ -275,7 +277,7 @@ impl Supervisor {
                 planned: Vec::new(),
             });
         }
-        Ok(content)
+        content
     }
 
     fn seen(&mut self, look: Look, pins: Option<FileStamp>) {

@@ -8,9 +8,8 @@ use super::folder;
 use super::machine::{Content, Refusal};
 use super::pins::Pins;
 use super::stamp::{FileKind, Stamp, Stem, files};
-use crate::config::{
-    HostConfig, MountFile, Note, PluginSettings, Problem, SqsSubscription, resolve,
-};
+use super::surroundings::{Mount, granted};
+use crate::config::{HostConfig, MountFile, Note, PluginSettings, Problem, Resolved, resolve};
 use crate::handler::Handler as _;
 use crate::plugin::{Compiled, Digest, Guests, LoadError, Plugin, compile, probe};
 
@@ -324,29 +323,24 @@ fn is_cut(code: &[u8]) -> bool {
 
 /// The mounts of a plugin that could serve.
 pub(crate) struct Checked {
-    pub(crate) mounts: Vec<SqsSubscription>,
+    pub(crate) mounts: Vec<Mount>,
     pub(crate) notes: Vec<Note>,
 }
 
 /// Puts the mounts of one plugin in force, and checks everything that its files and the host's
-/// surroundings show (rules 1.11, 8.2).
+/// surroundings show (rules 1.11, 8.2). It may block.
 pub(crate) fn check(config: &HostConfig, candidate: &Candidate) -> Result<Checked, Refusal> {
-    let resolved = resolve(config, std::slice::from_ref(&candidate.settings));
-    let mut problems = resolved.problems;
-    problems.extend(surroundings(candidate, &resolved.subscriptions));
-    if problems.is_empty() {
-        return Ok(Checked {
-            mounts: resolved.subscriptions,
-            notes: resolved.notes,
-        });
+    let Resolved {
+        subscriptions,
+        mut problems,
+        notes,
+    } = resolve(config, std::slice::from_ref(&candidate.settings));
+    match granted(&candidate.plugin, subscriptions) {
+        Ok(mounts) if problems.is_empty() => return Ok(Checked { mounts, notes }),
+        Ok(_) => {}
+        Err(more) => problems.extend(more),
     }
     Err(refusal(candidate.content, &problems))
-}
-
-/// What is wrong with mounts that their settings alone do not show.
-pub(crate) fn surroundings(candidate: &Candidate, mounts: &[SqsSubscription]) -> Vec<Problem> {
-    let _ = (candidate, mounts);
-    Vec::new()
 }
 
 /// Problems of a plugin's mounts as one reason.

@@ -9,4 +9,5 @@ pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod pins;
 pub(crate) mod stamp;
+pub(crate) mod surroundings;
 pub(crate) mod watch;

@@ -21,7 +21,6 @@ use crate::dispatch::{self, Mounted, Serving};
 use crate::error::SqsError;
 use crate::handler::Handler as _;
 use crate::observe::{Observer, PluginEvent};
-use crate::plugin::MountGrants;
 use crate::reload::machine::{Content, How, Machine, Refusal};
 use crate::reload::stamp::Stem;
 use crate::sqs::Opening;
@@ -141,19 +140,21 @@ impl Supervisor {
         };
         let plugin = Arc::clone(&coming.candidate.plugin);
         let kind = plugin.kind();
-        let mounts: Vec<_> = std::mem::take(&mut coming.mounts)
-            .into_iter()
-            .map(|mount| match self.options.create_missing {
-                true => by_name(mount),
-                false => mount,
-            })
-            .collect();
+        let mut mounts = std::mem::take(&mut coming.mounts);
+        if self.options.create_missing {
+            mounts
+                .iter_mut()
+                .for_each(|mount| by_name(&mut mount.subscription));
+        }
         let running: Vec<_> = entry.staying().collect();
         let (old, new): (Vec<_>, Vec<_>) = (
             running.iter().map(|run| run.fed()).collect(),
             mounts
                 .iter()
-                .map(|subscription| Fed { subscription, kind })
+                .map(|mount| Fed {
+                    subscription: &mount.subscription,
+                    kind,
+                })
                 .collect(),
         );
         let planned = plan(&old, &new);
@@ -168,12 +169,8 @@ impl Supervisor {
                 self.ids += 1;
                 let id = run.map_or(MountId(self.ids), |run| run.live.mount());
                 let serving = Serving {
-                    handler: plugin.mounted(MountGrants {
-                        sandbox: mount.sandbox.clone(),
-                        instances: mount.instances.clone(),
-                        ..MountGrants::default()
-                    }),
-                    subscription: Arc::new(mount),
+                    handler: plugin.mounted(mount.grants),
+                    subscription: Arc::new(mount.subscription),
                 };
                 let opens = !matches!(next, Next::Keep(_));
                 let live = opens.then(|| {

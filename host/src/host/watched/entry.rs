@@ -16,6 +16,7 @@ use crate::observe::{Observer, PluginEvent};
 use crate::reload::load::Candidate;
 use crate::reload::machine::{Machine, Refusal};
 use crate::reload::stamp::Stem;
+use crate::reload::surroundings::Mount;
 
 /// One subscription, from its opening to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(super) struct Planned {
 /// A version that could serve, on its way.
 pub(super) struct Coming {
     pub(super) candidate: Box<Candidate>,
-    pub(super) mounts: Vec<SqsSubscription>,
+    pub(super) mounts: Vec<Mount>,
     pub(super) notes: Vec<Note>,
     pub(super) planned: Vec<Planned>,
 }

@@ -5,14 +5,16 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::opener::{Opener, Prepared};
+use crate::config::HostConfig;
 use crate::dispatch::Mounted;
 use crate::error::{CallError, SqsError};
 use crate::reload::folder::{self, Look};
-use crate::reload::load::{Known, Loaded, Loader};
-use crate::reload::machine::{How, Refusal};
+use crate::reload::load::{Candidate, Checked, Known, Loaded, Loader, check};
+use crate::reload::machine::{Content, How, Refusal};
 use crate::reload::stamp::{FileStamp, Stamp, Stem};
 use crate::sqs::Opening;
 
@@ -27,7 +29,7 @@ pub(super) enum Done {
     Loaded {
         stem: Stem,
         of: Stamp,
-        loaded: Result<Loaded, Refusal>,
+        loaded: Result<Load, Refusal>,
     },
     /// The queues were opened that a version needs and that are not open.
     Opened {
@@ -50,21 +52,49 @@ pub(super) async fn look(loader: Arc<Loader>) -> Done {
     Done::Looked { look, pins }
 }
 
-/// Loads a plugin's files.
-pub(super) async fn load(loader: Arc<Loader>, stem: Stem, of: Stamp, known: Option<Known>) -> Done {
+/// A load that found something new has its mounts checked too.
+pub(super) enum Load {
+    Same(Content),
+    New(Box<Candidate>, Checked),
+}
+
+/// Loads a plugin's files, and checks its mounts.
+pub(super) async fn load(
+    loader: Arc<Loader>,
+    config: Arc<HostConfig>,
+    stem: Stem,
+    of: Stamp,
+    known: Option<Known>,
+) -> Done {
     let loading = {
         let stem = stem.clone();
-        async move { loader.load(&stem, of, known).await }
+        async move {
+            let candidate = match loader.load(&stem, of, known).await? {
+                Loaded::Same(content) => return Ok(Load::Same(content)),
+                Loaded::New(candidate) => candidate,
+            };
+            let checking = tokio::task::spawn_blocking(move || {
+                let checked = check(&config, &candidate)?;
+                Ok(Load::New(candidate, checked))
+            });
+            checking.await.unwrap_or_else(|panic| Err(panicked(panic)))
+        }
     };
-    let loaded = guarded(loading).await.unwrap_or_else(|panic| {
-        Err(Refusal {
-            unfinished: false,
-            digest: None,
-            content: None,
-            reason: format!("loading it panicked; please report this: {panic}"),
-        })
-    });
-    Done::Loaded { stem, of, loaded }
+    let loaded = guarded(loading).await;
+    Done::Loaded {
+        stem,
+        of,
+        loaded: loaded.unwrap_or_else(|panic| Err(panicked(panic))),
+    }
+}
+
+fn panicked(panic: JoinError) -> Refusal {
+    Refusal {
+        unfinished: false,
+        digest: None,
+        content: None,
+        reason: format!("loading it panicked; please report this: {panic}"),
+    }
 }
 
 /// Opens queues, each tried once.
@@ -97,6 +127,6 @@ pub(super) async fn open(
 /// Whoever waits for an answer gets one, whatever happens.
 async fn guarded<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, tokio::task::JoinError> {
+) -> Result<T, JoinError> {
     AbortOnDropHandle::new(tokio::spawn(work)).await
 }
