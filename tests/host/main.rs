@@ -30,6 +30,7 @@ mod leases;
 mod local_mode;
 mod messages;
 mod modules;
+mod outbound;
 mod outcomes;
 mod payloads;
 mod plugins;
@@ -45,6 +46,7 @@ mod stopping;
 mod topics;
 mod trouble;
 mod twice;
+mod web;
 mod workers;
 
 use std::time::Duration;

@@ -1,12 +1,10 @@
 //! Between wasi:http and us: what one store's guest asks, and for whom.
 
-use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
 use hyper::{Request, Response};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tracing::{debug, warn};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
 use wasmtime_wasi_http::{
@@ -14,10 +12,10 @@ use wasmtime_wasi_http::{
 };
 
 use super::Outbound;
+use super::lines::{self, Line, Named};
 use super::outcome::hyper_error;
-use super::refusal::{NoAnswer, Refusal};
+use super::refusal::NoAnswer;
 use super::send::{Rest, check, send};
-use super::target::{Target, unreadable_host};
 use crate::limits::{HTTP_CHUNK, HTTP_FIELDS, HTTP_TOGETHER};
 use crate::plugin::lane::Lane;
 use crate::plugin::log::Subject;
@@ -145,78 +143,26 @@ async fn answer(
     options: Option<RequestOptions>,
     places: Arc<Semaphore>,
 ) -> Result<(Response<WasiBody>, Rest), Error> {
-    let began = Instant::now();
-    let (method, uri) = (request.method().clone(), request.uri().clone());
-    let target = match check(outbound, &method, &uri) {
+    let target = match check(outbound, request.method(), request.uri()) {
         Ok(target) => target,
         Err(refusal) => {
-            let target = Target::of(&uri).ok();
-            let host = match &target {
-                Some(target) => target.host_text(),
-                None => unreadable_host(&uri).to_owned(),
-            };
-            let port = target.map_or(0, |target| target.port);
-            say(outbound, subject, &host, port, &refusal);
-            return Err(refusal.code());
+            let named = Named::by(request.uri());
+            return Err(lines::refused(outbound, subject, &named, &refusal));
         }
     };
-    let (host, port) = (target.host_text(), target.port);
-    let answered = send(outbound, &target, request, options, places).await;
-    let took = began.elapsed().as_millis();
-    let Subject {
-        plugin,
-        digest,
-        queue,
-        message,
-    } = subject;
-    let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
-    let id = message.as_deref().unwrap_or("-");
-    match answered {
+    let line = Line::begin(subject, request.method(), Named::of(&target));
+    match send(outbound, &target, request, options, places).await {
         Ok((response, rest)) => {
-            let status = response.status().as_u16();
-            debug!(
-                plugin, digest, queue, id, %method, host, port, status, took, "http request"
-            );
+            line.answered(response.status());
             Ok((response, rest))
         }
         Err(NoAnswer::Failed(error)) => {
-            debug!(
-                plugin, digest, queue, id, %method, host, port, %error, took,
-                "http request failed"
-            );
+            line.failed(&error);
             Err(error)
         }
         Err(NoAnswer::Refused(refusal)) => {
-            say(outbound, subject, &host, port, &refusal);
-            Err(refusal.code())
+            let named = line.unsaid();
+            Err(lines::refused(outbound, subject, &named, &refusal))
         }
     }
-}
-
-/// The one line of a refusal.
-fn say(outbound: &Outbound, subject: &Subject, host: &str, port: u16, refusal: &Refusal) {
-    let what = format!("{host}:{port}");
-    let unsaid = {
-        let mut said = outbound.said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.say(&what, Instant::now())
-    };
-    let Some(unsaid) = unsaid else { return };
-    let Subject {
-        plugin,
-        digest,
-        queue,
-        message,
-    } = subject;
-    let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
-    let id = message.as_deref().unwrap_or("-");
-    warn!(
-        plugin,
-        digest,
-        queue,
-        id,
-        host,
-        port,
-        unsaid,
-        "an http request of the handler is refused: {refusal}"
-    );
 }

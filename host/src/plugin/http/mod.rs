@@ -18,6 +18,7 @@ mod allowed;
 mod body;
 mod connect;
 mod hooks;
+mod lines;
 mod lookup;
 mod outcome;
 mod refusal;

@@ -27,6 +27,8 @@ pub(super) enum Refusal {
     Address { target: Target, address: IpAddr },
     #[error("CONNECT is for proxies, and a handler has none")]
     Connect,
+    #[error("no server knows a method with a name of {0} characters")]
+    Method(usize),
 }
 
 impl Refusal {
@@ -36,7 +38,7 @@ impl Refusal {
             Self::Url(_) => Error::HttpRequestUriInvalid,
             Self::NotListed(_) => Error::HttpRequestDenied,
             Self::Address { .. } => Error::DestinationIpProhibited,
-            Self::Connect => Error::HttpRequestMethodInvalid,
+            Self::Connect | Self::Method(_) => Error::HttpRequestMethodInvalid,
         }
     }
 }

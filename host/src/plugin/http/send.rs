@@ -24,6 +24,9 @@ use crate::limits::{
     HTTP_BETWEEN_BYTES, HTTP_CONNECT, HTTP_CONNECT_MAX, HTTP_FIRST_BYTE, HTTP_HEAD, HTTP_WAIT_MAX,
 };
 
+/// The longest method that is sent, and that a log line shows.
+const LONGEST_METHOD: usize = 32;
+
 /// What is left to do for an answer's body to come in: to be polled while it is read.
 pub(super) type Rest = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -62,6 +65,9 @@ pub(super) fn check(outbound: &Outbound, method: &Method, uri: &Uri) -> Result<T
     let target = Target::of(uri)?;
     if method == Method::CONNECT {
         return Err(Refusal::Connect);
+    }
+    if method.as_str().len() > LONGEST_METHOD {
+        return Err(Refusal::Method(method.as_str().len()));
     }
     if !outbound.allowed.request(&target) {
         return Err(Refusal::NotListed(target));

@@ -288,6 +288,9 @@ fn what_is_refused_without_asking_anybody() {
     }
     let refused = refusal(Method::CONNECT, "https://example.com/");
     assert_eq!(refused, Err(Refusal::Connect));
+    let long = Method::from_bytes(&[b'X'; 33]).unwrap();
+    let refused = refusal(long, "https://example.com/");
+    assert_eq!(refused, Err(Refusal::Method(33)));
     assert!(refusal(Method::GET, "https://example.com/").is_ok());
 }
 
