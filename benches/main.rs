@@ -4,14 +4,19 @@
 //! ```text
 //! cargo run --release -p benches -- leak        memory stays flat whatever a guest leaks
 //! cargo run --release -p benches -- neighbour   a plugin is quick whatever its neighbours do
+//! cargo run --release -p benches -- reload      replacing a plugin holds up no message
 //! ```
 
 mod leak;
 mod neighbour;
+mod reload;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::var_os(reload::AS_HOST).is_some() {
+        return queuelet::cli::main();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -19,8 +24,9 @@ fn main() -> ExitCode {
     let holds = match std::env::args().nth(1).as_deref() {
         Some("leak") => runtime.block_on(leak::holds()),
         Some("neighbour") => runtime.block_on(neighbour::holds()),
+        Some("reload") => runtime.block_on(reload::holds()),
         _ => {
-            eprintln!("usage: benches leak|neighbour");
+            eprintln!("usage: benches leak|neighbour|reload");
             return ExitCode::from(2);
         }
     };
