@@ -5,15 +5,16 @@ use std::net::{TcpListener, ToSocketAddrs};
 use serde_json::{Value, json};
 
 use crate::folder::Folder;
-use crate::process::{Line, Process, queuelet};
+use crate::process::{Line, Process, output, queuelet};
 use crate::sqs::Counted;
 use crate::web::{BIG, Web};
+use crate::{until, when};
 
 /// A host with a handler that makes the requests that its messages tell.
 struct Asking {
     local: Counted,
     host: Process,
-    _folder: Folder,
+    folder: Folder,
 }
 
 impl Asking {
@@ -38,7 +39,7 @@ impl Asking {
         Self {
             local,
             host: Process::start(command),
-            _folder: folder,
+            folder,
         }
     }
 
@@ -280,6 +281,43 @@ async fn every_spelling_of_an_address_that_is_in_the_list_is_that_address() {
             .await;
         assert_eq!(error, "ErrorCode::HttpRequestDenied", "{host}");
     }
+}
+
+// Rules 8.4 and 9.1.
+#[tokio::test]
+async fn a_list_that_is_changed_is_in_force_without_a_restart() {
+    let web = Web::start().await;
+    let asking = Asking::with(&[]).await;
+    let url = at(web.port, "/hello");
+    assert_eq!(asking.error(&url).await, "ErrorCode::HttpRequestDenied");
+    let mount = |rules: &[String]| {
+        let list = json!(rules);
+        format!("queue = \"source\"\nreply = \"replies\"\nhttp = {list}\n")
+    };
+    let file = asking.folder.file("fetch.toml");
+    for (rules, error) in [
+        (vec![at(web.port, "")], Value::Null),
+        (
+            vec!["example.com".to_owned()],
+            json!("ErrorCode::HttpRequestDenied"),
+        ),
+    ] {
+        std::fs::write(&file, mount(&rules)).expect("the folder can be written");
+        until("the new list is in force", async || {
+            when(asking.get(&url).await["error"] == error)
+        })
+        .await;
+    }
+}
+
+// Rules 1.11 and 9.1.
+#[tokio::test]
+async fn rules_that_are_none_stop_the_service_each_with_its_reason() {
+    let rules = r#"["ftp://example.com", "https://example.com/v1", "10.0.0.1/8", "user@host"]"#;
+    let folder = Folder::with("fetch", &format!("queue = \"source\"\nhttp = {rules}"));
+    output(&["check", "--plugins", folder.arg()])
+        .await
+        .assert_refused(&["http", "fetch.toml", "not a scheme"]);
 }
 
 // Rule 9.1: the name of this machine, where it leads to this machine.
