@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::config::SqsSubscription;
 use crate::handler::HandlerKind;
-use crate::observe::{Counters, Readiness};
+use crate::observe::{CircuitWatch, Counters, Readiness};
 use crate::plugin::Digest;
 
 /// A plugin of the folder.
@@ -68,6 +68,8 @@ pub struct MountStanding {
     pub counters: Arc<Counters>,
     /// Whether it can receive.
     pub readiness: Arc<Readiness>,
+    /// Whether messages are received, as far as their handler goes (rule 8.7).
+    pub circuit: Arc<CircuitWatch>,
     /// Whether it receives no more, and only ends what it holds.
     pub is_ending: bool,
 }

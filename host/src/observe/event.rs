@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::circuit::Closing;
 use crate::error::{CallError, SqsError};
-use crate::handler::Answer;
+use crate::handler::{Answer, Reason};
 
 /// Where events come from: one plugin's subscription of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -195,6 +196,24 @@ pub enum Event<'a> {
     LeaseLost {
         /// Why.
         error: &'a CallError,
+    },
+    /// A handler was stopped because the lease of its message, or of all of its batch, is lost.
+    Abandoned,
+    /// So many messages in a row have failed that nothing is received for a while.
+    CircuitOpened {
+        /// For how long.
+        pause: Duration,
+        /// How many messages failed in a row.
+        failures: u32,
+        /// Why the last of them did.
+        reason: Reason,
+    },
+    /// One message is received, to see how its handler fares.
+    CircuitProbes,
+    /// Messages are received as before.
+    CircuitClosed {
+        /// Why.
+        why: Closing,
     },
     /// The queue's own visibility timeout has changed.
     VisibilityChanged {

@@ -45,6 +45,10 @@ pub enum Count {
     ExtensionFailed,
     /// Leases lost.
     LeaseLost,
+    /// Messages whose handler was stopped because their lease was lost.
+    Abandoned,
+    /// Circuits opened, those that opened again after a probe included.
+    CircuitOpened,
     /// Settlements that were given up.
     SettleFailed,
     /// Messages received again while they were here.

@@ -1,5 +1,6 @@
 //! What the host says of its work: one event at a time, each a log line and a count.
 
+mod circuit;
 mod event;
 mod logging;
 mod metrics;
@@ -7,6 +8,7 @@ mod observer;
 mod plugin;
 mod readiness;
 
+pub use circuit::{CircuitState, CircuitWatch, Closing};
 pub use event::{Event, Source};
 pub use logging::{LogFormat, init_logging};
 pub use metrics::{Count, Counters, Snapshot};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tracing::{debug, error, info, warn};
 
+use super::circuit::CircuitWatch;
 use super::event::{Event, Source};
 use super::metrics::{Count, Counters, Snapshot};
 use super::readiness::Readiness;
@@ -19,6 +20,7 @@ pub struct Observer {
     source: Arc<Source>,
     counters: Arc<Counters>,
     readiness: Arc<Readiness>,
+    circuit: Arc<CircuitWatch>,
     tap: Option<Tap>,
 }
 
@@ -29,15 +31,17 @@ impl Observer {
             source: Arc::new(source),
             counters: Arc::default(),
             readiness: Arc::default(),
+            circuit: Arc::default(),
             tap,
         }
     }
 
     /// An observer of the subscription that takes this one's place: its counts go on, and it becomes
-    /// ready by itself.
+    /// ready by itself, with its circuit closed.
     pub fn of_successor(&self) -> Self {
         Self {
             readiness: Arc::default(),
+            circuit: Arc::default(),
             ..self.clone()
         }
     }
@@ -57,11 +61,17 @@ impl Observer {
         &self.readiness
     }
 
+    /// Whether messages are received, as far as their handler goes (rule 8.7).
+    pub fn circuit(&self) -> &Arc<CircuitWatch> {
+        &self.circuit
+    }
+
     /// Logs, counts and shows one event, of one message or of the subscription.
     pub fn emit(&self, message: Option<&MessageId>, event: Event<'_>) {
         self.log(message, &event);
         self.count(&event);
         self.readiness.note(&event);
+        self.circuit.note(&event);
         if let Some(tap) = &self.tap {
             tap(&self.source, message, &event);
         }
@@ -94,6 +104,8 @@ impl Observer {
             Event::Extended | Event::LeaseEnds { .. } => add(Count::Extended, 1),
             Event::ExtensionFailed { .. } => add(Count::ExtensionFailed, 1),
             Event::LeaseLost { .. } => add(Count::LeaseLost, 1),
+            Event::Abandoned => add(Count::Abandoned, 1),
+            Event::CircuitOpened { .. } => add(Count::CircuitOpened, 1),
             Event::SettleFailed { .. } => add(Count::SettleFailed, 1),
             Event::Panicked { .. } => add(Count::Panicked, 1),
             Event::HeldAlready => add(Count::HeldAlready, 1),
@@ -115,6 +127,8 @@ impl Observer {
             | Event::PutBack { .. }
             | Event::DelayShortened { .. }
             | Event::SettleRetried { .. }
+            | Event::CircuitProbes
+            | Event::CircuitClosed { .. }
             | Event::VisibilityChanged { .. }
             | Event::Ended => {}
         }
@@ -350,6 +364,25 @@ impl Observer {
                     "lease lost; the message may be handled elsewhere too: {error}"
                 )
             }
+            Event::Abandoned => line!(
+                warn,
+                id,
+                "the lease is lost, so the handler is stopped; the message comes back by itself"
+            ),
+            Event::CircuitOpened {
+                pause,
+                failures,
+                reason,
+            } => line!(
+                warn,
+                failures,
+                reason = reason.as_str(),
+                ?pause,
+                "the circuit is open: so many messages failed in a row that nothing is received \
+                 for a while; see why they fail, a new version closes it at once"
+            ),
+            Event::CircuitProbes => line!(info, "the circuit is half-open: one message is tried"),
+            Event::CircuitClosed { why } => line!(info, "the circuit is closed: {why}"),
             Event::VisibilityChanged { old, new } => {
                 line!(
                     info,

@@ -164,6 +164,7 @@ impl Run {
             subscription: Arc::clone(&self.subscription),
             counters: Arc::clone(self.observer.counters()),
             readiness: Arc::clone(self.observer.readiness()),
+            circuit: Arc::clone(self.observer.circuit()),
             is_ending: self.is_leaving,
         }
     }
