@@ -10,6 +10,7 @@ use std::process::Command;
 use queuelet::plugin::Digest;
 
 use crate::folder::Folder;
+use crate::guests;
 use crate::process::{Line, Process, output};
 use crate::reload::{put, version};
 use crate::sqs::Counted;
@@ -28,7 +29,7 @@ fn healthy() -> Vec<u8> {
     version("witness", 9)
 }
 
-const GARBAGE: [Garbage; 11] = [
+const GARBAGE: [Garbage; 16] = [
     Garbage {
         name: "nothing",
         make: |path| write(path, b""),
@@ -68,6 +69,31 @@ const GARBAGE: [Garbage; 11] = [
         says: "it",
     },
     Garbage {
+        name: "another world",
+        make: |path| write(path, &patched("handler/single", "handler/simple")),
+        says: "it exports neither",
+    },
+    Garbage {
+        name: "another contract",
+        make: |path| write(path, &patched("@0.1.0", "@9.1.0")),
+        says: "built for queuelet:handler@9.1.0, and this host serves queuelet:handler@0.1.0",
+    },
+    Garbage {
+        name: "a descriptor with a key that is none",
+        make: |path| write(path, &patched("queueold", "quxueold")),
+        says: "nearest is `queue`",
+    },
+    Garbage {
+        name: "a descriptor that traps",
+        make: |path| write(path, &content("descriptor-traps")),
+        says: "its descriptor could not be read: trap",
+    },
+    Garbage {
+        name: "a file that cannot be read",
+        make: |path| symlink("/proc/self/mem", path).expect("it can be made"),
+        says: "it cannot be read",
+    },
+    Garbage {
         name: "a folder",
         make: |path| fs::create_dir(path).expect("it can be made"),
         says: "it is a folder",
@@ -96,6 +122,27 @@ const GARBAGE: [Garbage; 11] = [
         says: "a device",
     },
 ];
+
+fn content(guest: &str) -> Vec<u8> {
+    fs::read(guests::wasm(guest)).expect("the guest can be read")
+}
+
+/// The oldest guest, which says that it reads the queue `old`, with one text in the place of another.
+fn patched(old: &str, new: &str) -> Vec<u8> {
+    assert_eq!(old.len(), new.len());
+    let mut code = content("first-contract");
+    let places: Vec<_> = code
+        .windows(old.len())
+        .enumerate()
+        .filter(|(_, window)| *window == old.as_bytes())
+        .map(|(place, _)| place)
+        .collect();
+    assert!(!places.is_empty(), "{old}");
+    for place in places {
+        code[place..place + new.len()].copy_from_slice(new.as_bytes());
+    }
+    code
+}
 
 fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).expect("the folder can be written");
@@ -165,14 +212,19 @@ async fn garbage_at_the_start_is_refused_with_everything_else_and_nothing_hangs(
         let ended = output(&[command, "--plugins", folder.arg()]).await;
         assert_eq!(ended.code, Some(2), "{ended:?}");
         for (n, garbage) in GARBAGE.iter().enumerate() {
-            let file = format!("bad{n:02}.wasm");
-            let mut lines = ended.stderr.lines();
-            let line = lines.find(|line| line.contains(&file));
-            let line = line.unwrap_or_else(|| panic!("{}: {}", garbage.name, ended.stderr));
-            assert!(line.contains(garbage.says), "{}: {line}", garbage.name);
+            let said = of_plugin(&ended.stderr, n);
+            assert!(said.contains(garbage.says), "{}: {said}", garbage.name);
         }
         assert!(ended.stderr.contains("odd.toml"), "{}", ended.stderr);
     }
+}
+
+/// The lines that name a plugin, each with the one after it, where the reason of a mount stands.
+fn of_plugin(stderr: &str, n: usize) -> String {
+    let name = format!("bad{n:02}");
+    let lines: Vec<_> = stderr.lines().collect();
+    let named = lines.windows(2).filter(|pair| pair[0].contains(&name));
+    named.map(|pair| pair.join(" ")).collect()
 }
 
 // Rules 8.2 and 8.6: a component that is whole, and no handler that can serve.

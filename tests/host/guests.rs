@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The packages, by the short names that tests use for them.
-const PACKAGES: [(&str, &str); 22] = [
+const PACKAGES: [(&str, &str); 23] = [
     ("audit", "audit"),
     ("counts", "guest-counts"),
+    ("descriptor-traps", "guest-descriptor-traps"),
     ("echo", "guest-echo"),
     ("exits", "guest-exits"),
     ("fetch", "guest-fetch"),
