@@ -91,6 +91,35 @@ async fn a_changed_mount_file_mounts_that_plugin_anew_and_no_other() {
     assert_eq!(host.of("others", "ready").len(), 1);
 }
 
+// Rules 5.12 and 8.3: nor does what was mounted anew overtake what the one before it holds.
+#[tokio::test]
+async fn groups_keep_their_order_while_code_and_mounts_change() {
+    let local = Counted::with(&["jobs.fifo"]).await;
+    let folder = Folder::new()
+        .write("witness.wasm", version("witness", 1))
+        .write("witness.toml", "queue = \"jobs.fifo\"\nwait = \"2s\"");
+    let groups = ["a", "b", "c"];
+    let messages: Vec<_> = (0..36).map(|n| (groups[n % 3], "100")).collect();
+    let sent = local.sqs.send_groups("jobs.fifo", &messages).await;
+    let host = Process::run(&folder, &local.endpoint, &[]);
+    host.logs_of("jobs.fifo", "began", 2).await;
+    for (n, workers) in [(2, 3), (3, 2)] {
+        put(&folder.file("witness.wasm"), version("witness", n));
+        let mount = format!("queue = \"jobs.fifo\"\nwait = \"2s\"\nworkers = {workers}");
+        put(&folder.file("witness.toml"), mount);
+        host.logs_of("jobs.fifo", "ready", n.into()).await;
+    }
+    local.sqs.emptied("jobs.fifo").await;
+    assert_each_once(&host, &sent);
+    let began = host.of("jobs.fifo", "began");
+    for (place, group) in groups.iter().enumerate() {
+        let sent: Vec<_> = sent.iter().skip(place).step_by(3).collect();
+        let handled = began.iter().map(|line| line.field("id"));
+        let handled: Vec<_> = handled.filter(|id| sent.iter().any(|s| s == id)).collect();
+        assert_eq!(handled, sent, "group {group}");
+    }
+}
+
 // Rules 8.3 and 5.9.
 #[tokio::test]
 async fn a_plugin_that_becomes_one_of_batches_and_back_loses_nothing() {
@@ -231,13 +260,21 @@ async fn a_host_that_skips_what_is_bad_starts_and_takes_it_once_it_is_good() {
         .write("bad.toml", "queue = \"more\"")
         .write("wrong.wasm", version("witness", 3))
         .write("wrong.toml", "queue = \"more\"\nwait = \"60s\"")
+        .write("bare.wasm", version("witness", 4))
+        .write("bare.toml", "queue = \"bare\"")
         .write("witness.wasm", version("witness", 1))
         .write("witness.toml", "queue = \"jobs\"");
+    local.sqs.create_hiding("bare", 0).await;
     let host = Process::run(&folder, &local.endpoint, &["--on-bad-plugin", "skip"]);
     host.started().await;
     let refused = host.lines(|line| line.message().starts_with("refused"));
-    assert_eq!(refused.len(), 2, "{refused:?}");
-    for (line, says) in refused.iter().zip(["not WebAssembly", "0s to 20s"]) {
+    assert_eq!(refused.len(), 3, "{refused:?}");
+    let says = [
+        "not WebAssembly",
+        "0s to 20s",
+        "own visibility timeout is 0",
+    ];
+    for (line, says) in refused.iter().zip(says) {
         assert!(line.message().contains(says), "{}", line.text);
         assert!(
             line.message().ends_with("nothing is served"),
