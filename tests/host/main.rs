@@ -39,6 +39,7 @@ mod publishing;
 mod reload;
 mod replies;
 mod sandbox;
+mod secrets;
 mod sns;
 mod sqs;
 mod starting;

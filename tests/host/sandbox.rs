@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::folder::Folder;
 use crate::leases::BURNING;
-use crate::process::Process;
+use crate::process::{Line, Process, output};
 use crate::sqs::Counted;
 use crate::until;
 
@@ -167,4 +167,77 @@ async fn no_guest_reaches_the_network_by_sockets() {
     }
     let connected = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
     assert!(connected.is_err(), "{connected:?}");
+}
+
+// Rules 5.6 and 9.2.
+#[tokio::test]
+async fn cpu_time_stops_a_guest_that_works_and_not_one_that_waits() {
+    let _alone = BURNING.lock().await;
+    let (local, host, _folder) = hostile("cpu_time = \"300ms\"\nworkers = 2").await;
+    local.sqs.send_all("bad", ["sleep 1500", "spin"]).await;
+    let failure = &host.failures("bad", 1).await[0];
+    assert_eq!(failure.field("reason"), "timeout");
+    assert!(
+        failure
+            .message()
+            .contains("CPU time than its limit of 300ms (`cpu_time`)"),
+        "{failure:?}"
+    );
+    host.logs_of("bad", "deleted", 1).await;
+    assert_eq!(host.failures("bad", 1).await.len(), 1);
+}
+
+// Rules 5.6 and 9.2.
+#[tokio::test]
+async fn the_limits_are_what_the_mount_says() {
+    let mount = "memory = \"16MiB\"\nmax_output = \"1KiB\"";
+    let (local, host, _folder) = hostile(mount).await;
+    local.sqs.send_all("bad", ["grow", "print"]).await;
+    let failures = host.failures("bad", 2).await;
+    let says = |what: &str| failures.iter().any(|line| line.message().contains(what));
+    assert!(says("may have 16777216 (`memory`)"), "{failures:?}");
+    assert!(
+        says("more than 1024 bytes in one call (`max_output`)"),
+        "{failures:?}"
+    );
+    let cut = host.lines(|line| line.message().contains("what is more is cut"));
+    assert_eq!(cut.len(), 1, "{cut:?}");
+    let printed = host.lines(|line| line.message() == "stdout: a line of a flood");
+    // 1,024 bytes are 56 lines of 18 with their ends, and a part of one.
+    assert_eq!(printed.len(), 56);
+}
+
+// Rule 9.4.
+#[tokio::test]
+async fn a_flood_of_lines_is_thinned_and_the_log_says_by_how_much() {
+    let _alone = BURNING.lock().await;
+    let (local, mut host, _folder) = hostile("").await;
+    local.sqs.send("bad", "print").await;
+    host.failures("bad", 1).await;
+    host.terminate();
+    assert_eq!(host.ended().await, Some(0));
+    let is_left_out = |line: &Line| line.message().contains("log lines were left out");
+    let told = host.lines(is_left_out);
+    assert_eq!(told[0].field("plugin"), "culprit", "{told:?}");
+    let left_out: u64 = told.iter().map(left_out).sum();
+    let written = host.lines(|line| line.message() == "stdout: a line of a flood");
+    // 1 MiB in lines of 18 bytes, and what was left of them.
+    let all = (1 << 20) / 18 + 1;
+    assert!(
+        left_out > 0 && left_out + written.len() as u64 <= all,
+        "{told:?}"
+    );
+    assert!(left_out + written.len() as u64 >= all - 2, "{told:?}");
+}
+
+fn left_out(line: &Line) -> u64 {
+    line.fields["left_out"].as_u64().unwrap_or_default()
+}
+
+// Rules 7.2 and 9.2.
+#[tokio::test]
+async fn a_plugin_that_begins_with_more_memory_than_its_mount_allows_is_refused() {
+    let folder = Folder::with("tells", "queue = \"q\"\nmemory = \"1MiB\"");
+    let said = output(&["check", "--plugins", folder.arg()]).await;
+    said.assert_refused(&["memory", "begins with"]);
 }

@@ -149,3 +149,73 @@ impl context::Host for Guest {
         self.output.subject().queue.to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wasmtime::{Instance, Module};
+
+    use super::super::failure::failure;
+    use super::super::limiter::TABLE_ELEMENTS;
+    use super::super::rate::Lines;
+    use super::*;
+    use crate::handler::Reason;
+
+    /// A module with a memory of this many pages, and a function that grows its empty table to
+    /// 60,001 elements:
+    /// `(module (table 0 funcref) (memory (export "m") PAGES) (func (export "grow") (result i32)
+    /// ref.null func i32.const 60001 table.grow 0))`.
+    fn module(pages: u8) -> Vec<u8> {
+        let mut module = b"\0asm\x01\0\0\0".to_vec();
+        let sections: [&[u8]; 6] = [
+            &[1, 5, 1, 0x60, 0, 1, 0x7f],
+            &[3, 2, 1, 0],
+            &[4, 4, 1, 0x70, 0, 0],
+            &[5, 3, 1, 0, pages],
+            b"\x07\x08\x01\x04grow\0\0",
+            &[
+                10, 13, 1, 11, 0, 0xd0, 0x70, 0x41, 0xe1, 0xd4, 3, 0xfc, 15, 0, 11,
+            ],
+        ];
+        module.extend(sections.concat());
+        module
+    }
+
+    async fn instance(pages: u8, memory: usize) -> wasmtime::Result<(Store<Guest>, Instance)> {
+        let guests = Guests::start().unwrap();
+        let lines = Arc::new(Lines::new("p".into(), "d".into()));
+        let mut allowance = Allowance::standard(lines);
+        allowance.memory = memory;
+        let mut store = store(&guests, &guests.lane_of_probe(), &allowance);
+        let module = Module::new(guests.engine(), module(pages))?;
+        let instance = Instance::new_async(&mut store, &module, &[]).await?;
+        Ok((store, instance))
+    }
+
+    // Rules 5.6 and 9.2.
+    #[tokio::test]
+    async fn a_table_that_grows_over_the_limit_ends_the_guest_as_memory_does() {
+        let (mut store, instance) = instance(1, 1 << 20).await.unwrap();
+        let grow = instance.get_typed_func::<(), i32>(&mut store, "grow");
+        let ended = grow.unwrap().call_async(&mut store, ()).await;
+        let failure = failure(&ended.unwrap_err());
+        assert_eq!(failure.reason, Reason::Memory);
+        let says = format!("a table of {} elements", TABLE_ELEMENTS + 1);
+        assert!(failure.message.contains(&says), "{failure}");
+    }
+
+    // Rules 5.6 and 9.2.
+    #[tokio::test]
+    async fn a_memory_that_is_too_large_from_the_beginning_is_named_as_one_that_grows() {
+        let Err(error) = instance(17, 1 << 20).await else {
+            panic!("it began");
+        };
+        let failure = failure(&error);
+        assert_eq!(failure.reason, Reason::Memory);
+        assert!(
+            failure.message.contains("may have 1048576 (`memory`)"),
+            "{failure}"
+        );
+        let (store, _) = instance(16, 1 << 20).await.unwrap();
+        assert_eq!(store.data().memory(), 1 << 20);
+    }
+}
