@@ -3,9 +3,11 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
+
+use crate::limits::WAITING_LINES;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -41,7 +43,21 @@ fn filter(text: &str) -> Result<EnvFilter, FilterError> {
         Err(_) if single => return Err(FilterError::NoLevel(text.to_owned())),
         _ => text.to_owned(),
     };
-    Ok(EnvFilter::builder().parse(directives)?)
+    let mut filter = EnvFilter::builder().parse(directives)?;
+    // At trace level these tell each call of a guest with its arguments, secrets among them.
+    for tells in [
+        "wasmtime_wasi=debug",
+        "wasmtime_wasi_http=debug",
+        "wasmtime_wasi_io=debug",
+    ] {
+        if filter
+            .max_level_hint()
+            .is_none_or(|most| most > LevelFilter::DEBUG)
+        {
+            filter = filter.add_directive(tells.parse()?);
+        }
+    }
+    Ok(filter)
 }
 
 /// Sends log lines to stderr from now on. `text` is a level (`debug`), or filters as
@@ -54,7 +70,9 @@ fn filter(text: &str) -> Result<EnvFilter, FilterError> {
 /// Where `text` is neither.
 pub fn init_logging(format: LogFormat, text: &str) -> Result<WorkerGuard, FilterError> {
     let filter = filter(text)?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING_LINES)
+        .finish(std::io::stderr());
     let lines = tracing_subscriber::fmt()
         .with_writer(writer)
         .with_env_filter(filter)
@@ -78,6 +96,13 @@ mod tests {
         for directive in ["queuelet=debug", "warn"] {
             assert!(filter.contains(directive), "{filter}");
         }
+    }
+
+    // Rule 9.1.
+    #[test]
+    fn no_level_lets_libraries_tell_what_guests_say() {
+        let filter = filter("trace,queuelet=trace").unwrap().to_string();
+        assert!(filter.contains("wasmtime_wasi_http=debug"), "{filter}");
     }
 
     #[test]

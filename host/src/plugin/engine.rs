@@ -96,8 +96,9 @@ impl Guests {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .thread_name("guest")
             .enable_all()
-            // Guests yield each tick; timers and wake-ups must not wait for sixty of those.
+            // Guests yield each tick; timers, wake-ups and new calls must not wait for sixty of those.
             .event_interval(3)
+            .global_queue_interval(3)
             .build()?;
         let ticker = Ticker::start(engine.clone())?;
         let places = Places::new(max_instances);
