@@ -3,9 +3,11 @@
 //! The way of a message is the way the modules lie: a [`plugin`] is loaded, a subscription is
 //! opened ([`host`]), the pump receives and the lease is kept ([`sqs`]), a handler is called and
 //! its outcome decided ([`dispatch`]), the message is settled and its reply published ([`sqs`]).
-//! [`config`] is what an operator may write, [`observe`] what the host says of its work, and
-//! [`local`] an SQS inside the process.
+//! [`config`] is what an operator may write, [`observe`] what the host says of its work, [`admin`]
+//! how it is for whoever asks, and [`local`] an SQS inside the process.
 
+mod accept;
+pub mod admin;
 mod backoff;
 pub mod build;
 pub mod cli;

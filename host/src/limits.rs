@@ -250,6 +250,22 @@ pub const CIRCUIT_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 
 /// The port of this machine where a host says how it is, unless it is told otherwise.
 pub const ADMIN_PORT: u16 = 9640;
+/// How many clients it answers at once; more wait to be accepted. A few probes, a scraper and some
+/// people are what comes.
+pub const ADMIN_CLIENTS: usize = 32;
+/// How long the head of a request may take, and how long a connection may idle before the next one.
+/// Also how long others may have to wait when all places are taken by clients that say nothing.
+pub const ADMIN_HEAD: Duration = Duration::from_secs(5);
+/// The largest head of a request, with all that a browser sends.
+pub const ADMIN_HEAD_SIZE: usize = 16 << 10;
+/// How long one connection may last, whatever it does: a client that does not read is cut.
+pub const ADMIN_CONNECTION: Duration = Duration::from_secs(60);
+/// How long answers that are being sent may go on when the host ends.
+pub const ADMIN_GRACE: Duration = Duration::from_millis(500);
+/// How long `queuelet status` waits for its answer.
+pub const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest answer that it takes: thousands of plugins.
+pub const STATUS_SIZE: usize = 64 << 20;
 
 // ---- stopping --------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@
 
 mod access;
 mod account;
+mod admin;
 mod batched;
 mod commands;
 mod configuration;
@@ -43,6 +44,7 @@ mod secrets;
 mod sns;
 mod sqs;
 mod starting;
+mod status;
 mod stopping;
 mod topics;
 mod trouble;

@@ -24,6 +24,8 @@ pub(crate) fn queuelet(args: &[&str]) -> Command {
         .env_clear()
         .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
         .env("HOME", home)
+        // Hosts run beside each other here, and all of them would want the same port.
+        .env("QUEUELET_ADMIN", "off")
         .env("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "test")

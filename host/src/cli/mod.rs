@@ -26,6 +26,7 @@ mod options;
 mod run;
 mod send;
 mod signals;
+mod status;
 mod subscribe;
 
 use std::process::ExitCode;
@@ -67,6 +68,8 @@ enum Command {
     Demo(demo::Demo),
     /// Serve a local SQS and SNS alone, for any AWS client, until SIGTERM
     Local(local::Local),
+    /// Say how a running host is: its plugins, queues, circuits and counts
+    Status(status::StatusOf),
     /// Check every plugin and every mount, with no network call
     Check(check::Check),
     /// Say what a plugin's file is
@@ -152,6 +155,7 @@ impl Command {
             Self::Run(run) => run.run().await,
             Self::Demo(demo) => demo.run().await,
             Self::Local(local) => local.run().await,
+            Self::Status(status) => status.run().await,
             Self::Check(check) => check.run().await,
             Self::Inspect(inspect) => inspect.run().await,
             Self::Send(send) => send.run().await,
@@ -165,9 +169,11 @@ impl Command {
             Self::Run(_) | Self::Local(_) => "info",
             // The demo shows what happens by itself.
             Self::Demo(_) => "warn,queuelet=error",
-            Self::Check(_) | Self::Inspect(_) | Self::Send(_) | Self::Subscribe(_) => {
-                "warn,aws_config=error"
-            }
+            Self::Check(_)
+            | Self::Inspect(_)
+            | Self::Send(_)
+            | Self::Status(_)
+            | Self::Subscribe(_) => "warn,aws_config=error",
         }
     }
 }

@@ -131,7 +131,7 @@ impl PluginOptions {
 }
 
 /// The configuration of `file`, or of the working directory's own, or none.
-fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
+pub(super) fn host_config(file: Option<&Path>) -> Result<HostConfig, Failed> {
     let own = Path::new(CONFIG_FILE);
     match file {
         Some(file) => HostConfig::load(file),

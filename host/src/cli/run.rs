@@ -1,12 +1,13 @@
 //! `queuelet run`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use tracing::{error, info, warn};
 
@@ -14,8 +15,10 @@ use super::options::{AwsOptions, PluginOptions};
 use super::signals::Signals;
 use super::{ExitAs, Failed, Outcome, local};
 use crate::Shutdown;
-use crate::config::{OnBadPlugin, duration};
+use crate::admin::{AdminServer, HostView};
+use crate::config::{Admin, HostConfig, OnBadPlugin, duration};
 use crate::host::{HostOptions, Plugins, WatchedHost};
+use crate::limits::ADMIN_PORT;
 use crate::plugin::Guests;
 use crate::sqs::Connection;
 
@@ -48,13 +51,26 @@ pub(super) struct Run {
     /// or start without it and watch its files
     #[arg(long, value_name = "stop|skip", env = "QUEUELET_ON_BAD_PLUGIN")]
     on_bad_plugin: Option<OnBadPlugin>,
+    /// How many instances of all plugins together may be alive at once
+    #[arg(
+        long,
+        value_name = "N",
+        env = "QUEUELET_MAX_INSTANCES",
+        value_parser = HostConfig::parse_max_instances
+    )]
+    max_instances: Option<NonZeroUsize>,
+    /// Where status, health and metrics are served: an address and port, of which 0 takes a free one,
+    /// or off. Without it port 9640 of this machine alone
+    #[arg(long, value_name = "ADDR|off", env = "QUEUELET_ADMIN")]
+    admin: Option<Admin>,
 }
 
 impl Run {
     pub(super) async fn run(self) -> Outcome {
         let mut signals = Signals::listen().or_running()?;
         let config = self.plugins.config()?;
-        let guests = Guests::with(config.max_instances).or_running()?;
+        let max_instances = self.max_instances.unwrap_or(config.max_instances);
+        let guests = Guests::with(max_instances).or_running()?;
         let plugins = tokio::select! {
             plugins = Plugins::load_folder(&guests, &config, &config.plugins) => plugins.or_input()?,
             signal = signals.next() => {
@@ -97,8 +113,12 @@ impl Run {
             tap: None,
         };
         let drain = options.drain;
+        let admin = self.admin.unwrap_or(config.admin);
         let host = WatchedHost::new(Arc::new(connection), options, config, skips_bad, plugins);
         let shutdown = Shutdown::default();
+        let view = HostView::new(host.roster(), guests, &shutdown);
+        // Before any queue is open, and until everything is over.
+        let admin = serve_admin(admin, view).await?;
         let running = host.run(shutdown.clone(), || info!("started"));
         tokio::pin!(running);
         let ended = tokio::select! {
@@ -137,6 +157,9 @@ impl Run {
             Some(server) => server.stop().await,
             None => true,
         };
+        if let Some(admin) = admin {
+            admin.stop().await;
+        }
         if report.left > 0 {
             warn!(
                 messages = report.left,
@@ -150,4 +173,39 @@ impl Run {
         info!("stopped, nothing held");
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Serves status, health and metrics where that is asked for. An address that nobody named is one
+/// that the host can do without.
+async fn serve_admin(admin: Admin, view: HostView) -> Result<Option<AdminServer>, Failed> {
+    let server = match admin {
+        Admin::Off => return Ok(None),
+        Admin::At(address) => AdminServer::bind(address, view)
+            .await
+            .with_context(|| format!("the admin endpoint cannot listen on {address}"))
+            .or_input()?,
+        Admin::Default => {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ADMIN_PORT));
+            match AdminServer::bind(address, view).await {
+                Ok(server) => server,
+                Err(error) => {
+                    warn!(
+                        "no admin endpoint: {address} cannot be listened on ({error}), perhaps \
+                         because another host has it; name another with --admin ADDRESS:PORT, or \
+                         none with --admin off"
+                    );
+                    return Ok(None);
+                }
+            }
+        }
+    };
+    let address = server.address();
+    info!("admin endpoint: http://{address}");
+    if !address.ip().to_canonical().is_loopback() {
+        warn!(
+            "the admin endpoint on {address} has no authentication: whoever reaches it can read how \
+             this host is"
+        );
+    }
+    Ok(Some(server))
 }

@@ -149,6 +149,19 @@ impl HostConfig {
         }
     }
 
+    /// How many instances may be alive at once, wherever it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_max_instances(text: &str) -> Result<NonZeroUsize, String> {
+        let most = text.parse().ok();
+        most.filter(|most: &NonZeroUsize| most.get() <= limits::INSTANCES_MAX)
+            .ok_or_else(|| {
+                let most = limits::INSTANCES_MAX;
+                format!("no number that a host can have; write one from 1 to {most}")
+            })
+    }
+
     /// Reads the text of the host's file. `path` is what problems name, and what the folder of the
     /// plugins is relative to.
     ///
@@ -246,13 +259,7 @@ fn parsed<T: FromStr<Err = String>>(entry: &Entry) -> Result<T, Box<Problem>> {
 }
 
 fn instances(entry: &Entry) -> Result<NonZeroUsize, Box<Problem>> {
-    let most = text(entry)?.parse().ok();
-    most.filter(|most: &NonZeroUsize| most.get() <= limits::INSTANCES_MAX)
-        .ok_or_else(|| {
-            let allowed = format!("1 to {}", limits::INSTANCES_MAX);
-            let problem = wrong(entry, "no number that a host can have".to_owned());
-            Box::new(problem.allowed(allowed))
-        })
+    HostConfig::parse_max_instances(text(entry)?).map_err(|message| wrong(entry, message))
 }
 
 fn endpoint(entry: &Entry) -> Result<String, Box<Problem>> {

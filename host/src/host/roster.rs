@@ -1,7 +1,7 @@
 //! How the plugins of a folder stand, for whoever asks.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::config::SqsSubscription;
@@ -76,16 +76,36 @@ pub struct MountStanding {
 
 /// How every plugin stands now.
 #[derive(Clone, Debug, Default)]
-pub struct Roster(Arc<Mutex<Vec<PluginStanding>>>);
+pub struct Roster(Arc<Mutex<Standing>>);
+
+#[derive(Debug, Default)]
+struct Standing {
+    plugins: Vec<PluginStanding>,
+    has_begun: bool,
+}
 
 impl Roster {
     /// The plugins by name, those that are refused included.
     pub fn plugins(&self) -> Vec<PluginStanding> {
-        let plugins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        plugins.clone()
+        self.standing().plugins.clone()
+    }
+
+    /// Whether every queue has been tried that was to be open at the start. Nothing is received
+    /// before that.
+    pub fn has_begun(&self) -> bool {
+        self.standing().has_begun
     }
 
     pub(super) fn set(&self, plugins: Vec<PluginStanding>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = plugins;
+        self.standing().plugins = plugins;
+    }
+
+    /// Every queue has been tried.
+    pub(super) fn begin(&self) {
+        self.standing().has_begun = true;
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

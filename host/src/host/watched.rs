@@ -60,7 +60,7 @@ impl WatchedHost {
         }
     }
 
-    /// How its plugins stand, now and as they change. It is empty until the host has begun.
+    /// How its plugins stand, now and as they change. It is empty until the host runs.
     pub fn roster(&self) -> Roster {
         self.roster.clone()
     }
@@ -104,6 +104,8 @@ impl WatchedHost {
         };
         ready();
         supervisor.serve(opened);
+        supervisor.show();
+        supervisor.roster.begin();
         supervisor.run().await;
         Ok(Report {
             left: supervisor.left,

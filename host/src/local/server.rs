@@ -5,18 +5,17 @@ use super::connection;
 use super::hub::Hub;
 use super::snapshot::{Keeper, Kept, SnapshotFile, World};
 use super::sns::Sns;
+use crate::accept::Connections;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How long connections may go on with what they do when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long to wait when the system has no socket left to accept with.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// An SQS inside the process, for clients on this machine.
 ///
@@ -124,30 +123,19 @@ impl LocalServer {
 /// Accepts connections until the server stops, and then waits for them, and for the file. Answers
 /// whether all is kept that was to be.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, kept: Option<Kept>) -> bool {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            () = shared.stop.cancelled() => break,
-            Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
-                    connections.spawn(serve(stream, shared.clone()));
-                }
-                Err(error) => {
-                    // Without a pause this would spin until some socket is closed.
-                    tracing::warn!(%error, "local mode: a connection could not be accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            },
-        }
-    }
-    drop(listener);
+    let stop = shared.stop.clone();
+    let connections = Connections {
+        of: "local mode",
+        most: usize::MAX,
+        grace: GRACE,
+    };
     // A server that was dropped ends its polls here, one that was stopped has done so.
-    shared.hub.end_polls();
-    let all = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(GRACE, all).await.is_err() {
-        connections.shutdown().await;
-    }
+    let polls = async {
+        stop.cancelled().await;
+        shared.hub.end_polls();
+    };
+    let serving = connections.serve(listener, &stop, |stream| serve(stream, shared.clone()));
+    tokio::join!(serving, polls);
     match kept {
         Some(kept) => kept.finish().await,
         None => true,

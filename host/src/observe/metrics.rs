@@ -61,6 +61,108 @@ pub enum Count {
 
 const COUNTS: usize = Count::Panicked as usize + 1;
 
+impl Count {
+    /// Every count, in the order of their places in a table.
+    pub const ALL: [Count; COUNTS] = [
+        Self::Received,
+        Self::ReceiveFailed,
+        Self::Handled,
+        Self::Acked,
+        Self::Dropped,
+        Self::Retried,
+        Self::Replied,
+        Self::RepliesSent,
+        Self::RepliesFailed,
+        Self::Published,
+        Self::PublishFailed,
+        Self::DeadLettered,
+        Self::Deleted,
+        Self::Released,
+        Self::Interrupted,
+        Self::Extended,
+        Self::ExtensionFailed,
+        Self::LeaseLost,
+        Self::Abandoned,
+        Self::CircuitOpened,
+        Self::SettleFailed,
+        Self::HeldAlready,
+        Self::FinishedAlready,
+        Self::Panicked,
+    ];
+
+    /// Its name in a host's status, and between `queuelet_` and `_total` in its metrics.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    /// What it counts, as a sentence.
+    pub fn help(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Received => ("messages_received", "Messages that receives brought."),
+            Self::ReceiveFailed => ("receives_failed", "Receives that failed."),
+            Self::Handled => (
+                "messages_handled",
+                "Messages whose handler answered, or failed.",
+            ),
+            Self::Acked => ("messages_acked", "Messages acknowledged."),
+            Self::Dropped => ("messages_dropped", "Messages dropped."),
+            Self::Retried => (
+                "messages_retried",
+                "Messages put back because their handler said so.",
+            ),
+            Self::Replied => ("messages_replied", "Messages whose replies were sent."),
+            Self::RepliesSent => ("replies_sent", "Replies sent."),
+            Self::RepliesFailed => ("replies_failed", "Replies that could not be sent."),
+            Self::Published => (
+                "messages_published",
+                "Messages that handlers published while they ran.",
+            ),
+            Self::PublishFailed => (
+                "publishes_failed",
+                "Messages that handlers could not publish.",
+            ),
+            Self::DeadLettered => (
+                "messages_dead_lettered",
+                "Messages sent to the dead-letter queue because their handler gave them up.",
+            ),
+            Self::Deleted => ("messages_deleted", "Messages deleted."),
+            Self::Released => ("messages_released", "Messages released without a handling."),
+            Self::Interrupted => (
+                "handlers_interrupted",
+                "Handlers interrupted at the drain deadline.",
+            ),
+            Self::Extended => ("leases_extended", "Extensions that succeeded."),
+            Self::ExtensionFailed => ("extensions_failed", "Extensions that failed."),
+            Self::LeaseLost => ("leases_lost", "Leases lost."),
+            Self::Abandoned => (
+                "handlers_abandoned",
+                "Handlers stopped because their message's lease was lost.",
+            ),
+            Self::CircuitOpened => (
+                "circuits_opened",
+                "Circuits opened, those that opened again after a probe included.",
+            ),
+            Self::SettleFailed => ("settlements_failed", "Settlements that were given up."),
+            Self::HeldAlready => (
+                "messages_held_already",
+                "Messages received again while they were here.",
+            ),
+            Self::FinishedAlready => (
+                "messages_finished_already",
+                "Messages received again though they were finished, and deleted unhandled.",
+            ),
+            Self::Panicked => (
+                "tasks_panicked",
+                "Tasks of the host that panicked and were started again.",
+            ),
+        }
+    }
+}
+
 /// The counts of one subscription, since it was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -114,4 +216,20 @@ pub struct Snapshot {
     pub replied: u64,
     /// Handlings that failed, for whatever reason.
     pub failed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_count_has_its_place_and_a_name_of_its_own() {
+        for (place, count) in Count::ALL.into_iter().enumerate() {
+            assert_eq!(count as usize, place, "{count:?}");
+        }
+        let names: HashSet<_> = Count::ALL.iter().map(|count| count.name()).collect();
+        assert_eq!(names.len(), COUNTS);
+    }
 }

@@ -59,6 +59,7 @@ pub struct Guests {
     ticker: Ticker,
     lanes: Lanes,
     places: Arc<Places>,
+    max_instances: NonZeroUsize,
     probes: Semaphore,
     _undertaker: Undertaker,
 }
@@ -111,6 +112,7 @@ impl Guests {
             lanes: Lanes::new(Arc::clone(&places), turns),
             _undertaker: Undertaker::start(&places)?,
             places,
+            max_instances,
             probes: Semaphore::new(PROBES as usize),
         }))
     }
@@ -128,6 +130,11 @@ impl Guests {
             }
         });
         usage.collect()
+    }
+
+    /// How many instances may live at once.
+    pub fn max_instances(&self) -> NonZeroUsize {
+        self.max_instances
     }
 
     pub(super) fn engine(&self) -> &Engine {

@@ -67,6 +67,7 @@ impl Supervisor {
                 }
             }
         }
+        self.show();
         let opener = &self.opener;
         let opened = join_all(opening.into_iter().map(async |(stamp, prepared, stem)| {
             let opened = join_all(prepared.iter().map(|prepared| opener.first(prepared))).await;

@@ -95,10 +95,15 @@ impl Entry {
     pub(super) fn standing(&self, file: PathBuf) -> PluginStanding {
         let version = self.slot.load_full();
         let refused = self.machine.refused().zip(self.refused_at);
+        // At the start the machine counts on what has yet to be opened.
+        let files = match (&version, &self.coming) {
+            (None, Some(_)) => "opening",
+            _ => self.machine.files(),
+        };
         PluginStanding {
             name: Arc::clone(&self.name),
             file,
-            files: self.machine.files(),
+            files,
             serving: version.map(|version| VersionStanding {
                 number: version.number,
                 digest: version.content.wasm,
