@@ -58,7 +58,12 @@ fn witnessed(host: &Process) -> BTreeMap<String, Vec<(String, String)>> {
 
 /// Asserts that each of these messages was received once, handled once, and by one version from its
 /// beginning to its end.
-fn assert_each_once(host: &Process, sent: &[String]) {
+async fn assert_each_once(host: &Process, sent: &[String]) {
+    // A line may come after the call that it tells of.
+    host.logs("the end of each message", sent.len(), |line| {
+        line.message() == "done"
+    })
+    .await;
     let witnessed = witnessed(host);
     assert_eq!(witnessed.len(), sent.len());
     for id in sent {

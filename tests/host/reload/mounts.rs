@@ -27,7 +27,7 @@ async fn a_handler_in_flight_ends_on_its_version_while_the_next_message_is_handl
     assert_eq!(seen[&slow].len(), 1, "it is still at work");
     local.sqs.emptied("jobs").await;
     assert_eq!(witnessed(&host)[&slow][1].1, short(&version("witness", 1)));
-    assert_each_once(&host, &[slow, quick]);
+    assert_each_once(&host, &[slow, quick]).await;
 }
 
 // Rule 8.3: neither other code nor other settings of calls start the long poll again.
@@ -81,7 +81,7 @@ async fn a_changed_mount_file_mounts_that_plugin_anew_and_no_other() {
     host.logs_of("jobs", "ready", 2).await;
     let more = local.sqs.send_all("jobs", vec!["0"; 20]).await;
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &[sent, more].concat());
+    assert_each_once(&host, &[sent, more].concat()).await;
     // Only the poll that was open at the change is over once it has ended by itself.
     assert_eq!(local.count("ReceiveMessage", "others"), 1);
     assert!(
@@ -110,7 +110,7 @@ async fn groups_keep_their_order_while_code_and_mounts_change() {
         host.logs_of("jobs.fifo", "ready", n.into()).await;
     }
     local.sqs.emptied("jobs.fifo").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
     let began = host.of("jobs.fifo", "began");
     for (place, group) in groups.iter().enumerate() {
         let sent: Vec<_> = sent.iter().skip(place).step_by(3).collect();
@@ -162,7 +162,7 @@ async fn a_subscription_goes_on_until_the_one_that_takes_its_place_is_open() {
     host.logs_of("jobs", "ended", 1).await;
     sent.push(local.sqs.send("jobs", "0").await);
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
 }
 
 // Rule 8.4.
@@ -218,7 +218,7 @@ async fn a_file_that_is_gone_for_less_than_two_seconds_was_replaced() {
     assert_eq!(said[0].message(), "replaced");
     let sent = [local.sqs.send("jobs", "0").await];
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
     assert!(
         host.lines(|line| line.message().starts_with("removed"))
             .is_empty()

@@ -107,9 +107,40 @@ async fn every_way_to_replace_a_file_swaps_the_version_and_no_message_is_receive
         assert_eq!(witnessed(&host)[&last][0].1, short(&content), "{way}");
     }
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
     let refused = host.lines(|line| line.message().starts_with("refused"));
     assert!(refused.is_empty(), "{refused:?}");
+}
+
+// Rules 8.2 to 8.5: whatever comes on top of what, in whatever state the change before it was.
+#[tokio::test]
+async fn a_heap_of_changes_good_and_bad_costs_no_message_a_second_receive() {
+    let local = Counted::with(&["jobs"]).await;
+    let (folder, host) = witness(&local, "queue = \"jobs\"\nwait = \"1s\"").await;
+    let (wasm, toml) = (folder.file("witness.wasm"), folder.file("witness.toml"));
+    let ways: [Way; 5] = [cp, mv, install, as_an_editor, by_a_link];
+    let mut sent = Vec::new();
+    for n in 0..30_u8 {
+        sent.extend(local.sqs.send_all("jobs", vec!["15"; 6]).await);
+        let way = ways[usize::from(n) % ways.len()];
+        match n % 4 {
+            0 => put(&wasm, "not WebAssembly"),
+            1 => {
+                let workers = n % 3 + 1;
+                let mount = format!("queue = \"jobs\"\nwait = \"1s\"\nworkers = {workers}");
+                way(&toml, mount.as_bytes());
+            }
+            _ => way(&wasm, &version("witness", n)),
+        }
+        // Now shorter than a file must stand still, now longer.
+        tokio::time::sleep(Duration::from_millis(u64::from(n) * 70 % 600)).await;
+    }
+    put(&wasm, version("witness", 99));
+    live(&host, &version("witness", 99), 1).await;
+    sent.push(local.sqs.send("jobs", "0").await);
+    local.sqs.emptied("jobs").await;
+    assert_each_once(&host, &sent).await;
+    assert_eq!(local.count("ChangeMessageVisibility", "jobs"), 0);
 }
 
 // Rule 8.1: as Kubernetes changes the files of a ConfigMap: by one link above them all.
@@ -141,7 +172,7 @@ async fn a_config_map_that_changes_swaps_the_version_and_its_mount_together() {
     host.logs_of("jobs", "ready", 2).await;
     let sent = [local.sqs.send("jobs", "0").await];
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
     assert_eq!(live(&host, &version("witness", 2), 1).await.len(), 1);
 }
 
@@ -189,7 +220,7 @@ async fn of_several_changes_in_a_row_the_last_one_is_live() {
     live(&host, &last, 1).await;
     let sent = [local.sqs.send("jobs", "0").await];
     local.sqs.emptied("jobs").await;
-    assert_each_once(&host, &sent);
+    assert_each_once(&host, &sent).await;
     assert_eq!(witnessed(&host)[&sent[0]][0].1, short(&last));
 }
 
