@@ -7,6 +7,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::feed::Feed;
+use super::gate::CircuitGate;
 use super::live::Live;
 use super::supervise::supervise;
 use super::worker::Worker;
@@ -78,6 +79,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         .is_fifo()
         .then(Arc::<Pace>::default);
     let leases = LeaseKeeper::new(Arc::clone(&api), url.clone(), observer.clone());
+    let gate = CircuitGate::new(Arc::clone(&live), observer.clone());
     let slots = slots(&subscription, kind, &state);
     let (intake, channel) = mpsc::channel(1);
     let feed = Arc::new(Feed::new(kind, pace.is_some(), channel));
@@ -127,6 +129,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         leases,
         settler: settler.clone(),
         slots,
+        gate: Some(gate.clone()),
         pace: pace.clone(),
         unwrap_sns: subscription.unwrap_sns,
         observer: observer.clone(),
@@ -137,6 +140,7 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         settler: settler.clone(),
         publisher,
         dead_letter,
+        gate,
         pace,
         state,
         observer: observer.clone(),

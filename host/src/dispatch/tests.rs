@@ -1,7 +1,9 @@
 //! A whole subscription against a scripted SQS, with a handler that is no guest.
 
+mod circuit;
 mod fifo;
 mod live;
+mod lost;
 mod retired;
 mod settling;
 
@@ -132,6 +134,7 @@ async fn play_on(
     observer: Observer,
 ) -> Ended {
     let live = Arc::new(Serving {
+        version: 1,
         handler: handler.clone(),
         subscription: Arc::new(subscription.clone()),
     });

@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::feed::Feed;
+use super::gate::CircuitGate;
 use super::live::{Live, Serving};
+use super::lost::interrupted;
 use super::outcome::{
     InGroup, Settlement, answers_for, dead_letter, hold_back, is_last, is_past_last, judge,
     retry_delay, settlement,
@@ -48,6 +50,8 @@ pub(super) struct Worker {
     pub(super) publisher: Option<Arc<Publisher>>,
     /// Where messages go that a handler gives up.
     pub(super) dead_letter: Option<Arc<Publisher>>,
+    /// What is told how handlers fare.
+    pub(super) gate: Arc<CircuitGate>,
     /// What the pump of a FIFO queue is told.
     pub(super) pace: Option<Arc<Pace>>,
     pub(super) state: Arc<QueueState>,
@@ -114,7 +118,9 @@ impl Worker {
         // Rule 8.3: begun on a version, ended on it.
         let serving = self.live.now();
         let decided = tokio::select! {
+            biased;
             decided = self.call(&serving, &deliveries) => decided,
+            () = interrupted(&serving, &deliveries) => return self.abandon(&deliveries),
             () = self.shutdown.deadline.cancelled() => {
                 for delivery in &deliveries {
                     self.observer
@@ -240,6 +246,7 @@ impl Worker {
             publisher.is_some_and(|of| of.has_reply_target() || reply.destination.is_some())
         };
         let answer = judge(answer, may_reply, self.dead_letter.is_some());
+        self.gate.answered(serving, delivery, &answer);
         let (count, max) = (delivery.receive_count(), self.state.max_receive_count());
         let decided = settlement(
             &answer,
@@ -419,6 +426,16 @@ impl Worker {
             }
         }
         decided
+    }
+
+    /// Leaves messages whose leases are lost to whoever has them (rule 4.4).
+    fn abandon(&self, deliveries: &[Delivery]) -> HashSet<GroupId> {
+        for delivery in deliveries {
+            let id = delivery.message.id.as_ref();
+            self.observer.emit(id, Event::Abandoned);
+        }
+        let groups = deliveries.iter().filter_map(|one| self.feed.group(one));
+        groups.cloned().collect()
     }
 
     /// Releases what the drain deadline found unfinished.

@@ -74,6 +74,7 @@ impl Host {
                 Prepared {
                     observer: Observer::new(source(&subscription), options.tap.clone()),
                     live: Arc::new(Serving {
+                        version: 1,
                         handler,
                         subscription: Arc::clone(&subscription),
                     }),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use tokio::sync::watch;
 
 use crate::config::PluginSettings;
 use crate::dispatch::{Live, Serving};
@@ -47,7 +48,34 @@ impl Version {
 }
 
 /// Where a plugin's live version is; none before the first and after a removal.
-pub(super) type Slot = ArcSwapOption<Version>;
+#[derive(Default)]
+pub(super) struct Slot {
+    live: ArcSwapOption<Version>,
+    /// The number of the one that was made live last.
+    number: watch::Sender<u64>,
+}
+
+impl Slot {
+    pub(super) fn load(&self) -> Guard<Option<Arc<Version>>> {
+        self.live.load()
+    }
+
+    pub(super) fn load_full(&self) -> Option<Arc<Version>> {
+        self.live.load_full()
+    }
+
+    /// Makes a version live, and tells whoever waits for another.
+    pub(super) fn store(&self, version: Arc<Version>) {
+        let number = version.number;
+        self.live.store(Some(version));
+        self.number.send_replace(number);
+    }
+
+    /// Takes the live version away.
+    pub(super) fn take(&self) -> Option<Arc<Version>> {
+        self.live.swap(None)
+    }
+}
 
 /// What one subscription sees of its plugin's versions.
 pub(super) struct LiveMount {
@@ -89,5 +117,9 @@ impl Live for LiveMount {
     fn now(&self) -> Serving {
         self.live()
             .unwrap_or_else(|| Serving::clone(&self.last.load()))
+    }
+
+    fn versions(&self) -> watch::Receiver<u64> {
+        self.slot.number.subscribe()
     }
 }

@@ -253,6 +253,20 @@ impl Lease {
         self.keeper.leases().is_lost(self.id)
     }
 
+    /// Waits until the lease is lost: at once where it is.
+    pub async fn lost(&self) {
+        loop {
+            let answered = self.keeper.answered.notified();
+            tokio::pin!(answered);
+            // Registered before the look, or the answer might fall between the two.
+            answered.as_mut().enable();
+            if self.is_lost() {
+                return;
+            }
+            answered.await;
+        }
+    }
+
     /// Whether the message may have been visible at some moment, so that a delete that succeeded
     /// may have deleted nothing (rule 5.11).
     pub fn may_have_lapsed(&self) -> bool {

@@ -10,6 +10,7 @@ mod classify;
 mod client;
 mod connection;
 mod entries;
+mod gate;
 mod iam;
 mod keeper;
 mod lease;
@@ -38,6 +39,7 @@ pub use api::{Called, Outgoing, QueueAttributes, QueueUrl, Receive, Received, Sq
 pub use batcher::{AtWork, Batcher};
 pub use client::AwsSqs;
 pub use connection::Connection;
+pub use gate::{Gate, Pass, Trial, TrialId};
 pub use iam::policy as iam_policy;
 pub use lease::{Lease, LeaseKeeper};
 pub use memory::Finished;

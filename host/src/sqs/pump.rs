@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::api::{QueueUrl, Receive, Received, SqsApi};
+use super::gate::{Gate, Pass, Trial, TrialId};
 use super::lease::{Lease, LeaseKeeper};
 use super::notification::unwrap_sns;
 use super::open::{QueueState, resolve};
@@ -43,6 +44,8 @@ pub struct Delivery {
     /// The free worker that it was received for, where receives ask only for those: free again
     /// when the message is dropped.
     _slot: Option<OwnedSemaphorePermit>,
+    /// The trial that it was received for.
+    trial: Option<Trial>,
 }
 
 impl Delivery {
@@ -52,7 +55,13 @@ impl Delivery {
             message: Arc::new(message),
             lease,
             _slot: None,
+            trial: None,
         }
+    }
+
+    /// The trial that the message was received for, where it was for one (rule 8.7).
+    pub fn trial(&self) -> Option<TrialId> {
+        self.trial.as_ref().map(Trial::id)
     }
 
     /// How often the message has been received by now.
@@ -126,6 +135,8 @@ pub struct Pump {
     pub settler: Settler,
     /// How many messages a receive may ask for.
     pub slots: Slots,
+    /// Lets receives begin; none lets all of them.
+    pub gate: Option<Arc<dyn Gate>>,
     /// What the handlers of a FIFO queue ask of its receives; none for a standard queue. With it, a
     /// receive that had no answer is repeated as the same one.
     pub pace: Option<Arc<Pace>>,
@@ -172,6 +183,16 @@ impl Pump {
                 () = shutdown.no_more() => return,
                 taken = self.slots.take(self.receive) => taken,
             };
+            // Last, for what it says holds now.
+            let pass = tokio::select! {
+                biased;
+                () = shutdown.no_more() => return,
+                pass = self.pass() => pass,
+            };
+            let (max, trial) = match pass {
+                Pass::Any => (max, None),
+                Pass::One(trial) => (1, Some(trial)),
+            };
             let (max, open) = match &self.pace {
                 Some(pace) => pace.ask(max),
                 None => (max, None),
@@ -209,7 +230,7 @@ impl Pump {
                             self.read_again().await;
                         }
                     }
-                    let Taken { deliveries, useful } = self.take(messages, slots, deleting);
+                    let Taken { deliveries, useful } = self.take(messages, slots, trial, deleting);
                     if useful {
                         empty.reset();
                     }
@@ -245,6 +266,13 @@ impl Pump {
         }
     }
 
+    async fn pass(&self) -> Pass {
+        match &self.gate {
+            Some(gate) => Arc::clone(gate).pass().await,
+            None => Pass::Any,
+        }
+    }
+
     /// One receive, which ends even where its connection does not (rule 2.1). The client gives up
     /// sooner, and says more of why.
     async fn receive(&self, receive: Receive) -> Result<Vec<Received>, CallError> {
@@ -274,6 +302,7 @@ impl Pump {
         &self,
         messages: Vec<Received>,
         slots: Vec<OwnedSemaphorePermit>,
+        mut trial: Option<Trial>,
         deleting: &mut JoinSet<()>,
     ) -> Taken {
         let visibility = self.visibility.unwrap_or_else(|| self.state.visibility());
@@ -315,6 +344,7 @@ impl Pump {
                 deleted += 1;
             } else {
                 delivery._slot = slots.next();
+                delivery.trial = trial.take();
                 deliveries.push(delivery);
             }
         }

@@ -1,14 +1,47 @@
 //! Versions that change while messages flow.
 
+use tokio::sync::watch;
+
 use super::*;
 use crate::sqs::Received;
 
 /// Serves what was put into it last.
-struct Switch(Mutex<Serving>);
+pub(super) struct Switch {
+    serving: Mutex<Serving>,
+    number: watch::Sender<u64>,
+}
+
+impl Switch {
+    /// With this as version 1.
+    pub(super) fn new(handler: &Arc<Native>, subscription: &SqsSubscription) -> Arc<Self> {
+        Arc::new(Self {
+            serving: Mutex::new(Serving {
+                version: 1,
+                handler: handler.clone(),
+                subscription: Arc::new(subscription.clone()),
+            }),
+            number: watch::Sender::new(1),
+        })
+    }
+
+    /// Another handler, by the same settings.
+    pub(super) fn to(&self, handler: &Arc<Native>) {
+        let mut serving = self.serving.lock().unwrap();
+        serving.version += 1;
+        serving.handler = handler.clone();
+        let version = serving.version;
+        drop(serving);
+        self.number.send_replace(version);
+    }
+}
 
 impl Live for Switch {
     fn now(&self) -> Serving {
-        self.0.lock().unwrap().clone()
+        self.serving.lock().unwrap().clone()
+    }
+
+    fn versions(&self) -> watch::Receiver<u64> {
+        self.number.subscribe()
     }
 }
 
@@ -24,17 +57,13 @@ async fn switched(
         let received = ids.iter().map(|id| in_group_a(id));
         api.will_receive(received.collect());
     }
-    let serving = |handler: &Arc<Native>| Serving {
-        handler: handler.clone(),
-        subscription: Arc::new(own.clone()),
-    };
-    let switch = Arc::new(Switch(Mutex::new(serving(first))));
+    let switch = Switch::new(first, &own);
     let (sqs, live): (Arc<dyn SqsApi>, Arc<dyn Live>) = (api.clone(), switch.clone());
     let observer = Observer::of_a_test();
     let playing = play_live(sqs, None, live, own.clone(), SECOND * 60, observer);
     let switching = async {
         tokio::time::sleep(first.takes / 2).await;
-        *switch.0.lock().unwrap() = serving(second);
+        switch.to(second);
     };
     tokio::join!(playing, switching);
     api

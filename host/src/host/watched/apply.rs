@@ -57,7 +57,7 @@ impl Supervisor {
                         planned: Vec::new(),
                     });
                     self.entries.insert(stem.clone(), entry);
-                    opening.push((stamp, self.plan(&stem), stem));
+                    opening.push((stamp, self.plan(&stem, 1), stem));
                 }
                 Err(refusal) => {
                     let machine = Machine::started(stamp, Err(refusal.clone()));
@@ -104,7 +104,7 @@ impl Supervisor {
 
     /// Begins to open what a version needs. [`Supervisor::opened`] follows.
     pub(super) fn take(&mut self, stem: &Stem, how: How, version: u64) {
-        let prepared = self.plan(stem);
+        let prepared = self.plan(stem, version);
         let opener = Arc::clone(&self.opener);
         let opening = jobs::open(opener, stem.clone(), how, version, prepared);
         self.jobs.spawn(opening);
@@ -132,7 +132,7 @@ impl Supervisor {
 
     /// Decides for each mount of a version that comes what becomes of it, and answers what is to be
     /// opened.
-    fn plan(&mut self, stem: &Stem) -> Vec<Arc<Prepared>> {
+    fn plan(&mut self, stem: &Stem, version: u64) -> Vec<Arc<Prepared>> {
         let Some(entry) = self.entries.get_mut(stem) else {
             return Vec::new();
         };
@@ -170,6 +170,7 @@ impl Supervisor {
                 self.ids += 1;
                 let id = run.map_or(MountId(self.ids), |run| run.live.mount());
                 let serving = Serving {
+                    version,
                     handler: plugin.mounted(mount.grants),
                     subscription: Arc::new(mount.subscription),
                 };
@@ -252,7 +253,7 @@ impl Supervisor {
             took: candidate.took,
             mounts: mounts.collect(),
         };
-        entry.slot.store(Some(Arc::new(version)));
+        entry.slot.store(Arc::new(version));
 
         let kind = candidate.plugin.kind();
         let mut opened = opened.into_iter();

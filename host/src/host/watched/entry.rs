@@ -138,7 +138,7 @@ impl Entry {
 
     /// The plugin is gone: its subscriptions end, and with the last one its code (rule 8.4).
     pub(super) fn remove(&mut self) {
-        if let Some(version) = self.slot.swap(None) {
+        if let Some(version) = self.slot.take() {
             let (version, digest) = (version.number, version.content.wasm);
             PluginEvent::Removed { version, digest }.emit(&self.name);
         }

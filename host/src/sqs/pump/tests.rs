@@ -48,6 +48,7 @@ fn rig(wait: Duration, slots: Slots) -> Rig {
         leases: LeaseKeeper::new(api.clone(), queue.clone(), observer.clone()),
         settler: Settler::new(api.clone(), queue, observer.clone(), Finished::new()),
         slots,
+        gate: None,
         pace: None,
         unwrap_sns: false,
         observer,
