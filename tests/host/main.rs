@@ -13,6 +13,7 @@ mod access;
 mod account;
 mod admin;
 mod batched;
+mod circuit;
 mod commands;
 mod configuration;
 mod creating;

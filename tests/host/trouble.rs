@@ -4,6 +4,7 @@ use crate::folder::Folder;
 use crate::forwarder::{Forwarder, Trouble};
 use crate::process::Process;
 use crate::sqs::Counted;
+use crate::{until, when};
 
 const ACK: &str = r#"{"do":"ack"}"#;
 
@@ -171,6 +172,35 @@ async fn a_lost_lease_is_warned_of_once_and_its_ack_still_tried() {
         assert_eq!(extensions.len(), 1, "{code}");
         assert_eq!(rig.local.deletes("jobs"), 1);
     }
+}
+
+// Rule 4.4: where the mount says so its handler is stopped, and nothing is said of its message.
+#[tokio::test]
+async fn a_handler_whose_lease_is_lost_is_stopped_where_its_mount_says_so() {
+    let mount = "visibility = \"2s\"\non_lost_lease = \"interrupt\"";
+    let rig = Rig::new(mount).await;
+    let lost = Trouble::Code("ReceiptHandleIsInvalid");
+    rig.forwarder
+        .trouble("ChangeMessageVisibility", "jobs", 1, lost);
+    let host = rig.run();
+    let order = r#"{"do":"sleep","ms":600000}"#;
+    let sent = rig.local.sqs.send("jobs", order).await;
+    let stopped = host
+        .logs("a handler that is stopped", 1, |line| {
+            line.message().starts_with("the lease is lost, so")
+        })
+        .await;
+    assert_eq!(stopped[0].field("id"), sent);
+    // The message comes back by itself, and its next handler is left alone.
+    host.logs_of("jobs", "handling", 2).await;
+    let again = rig.forwarder.requests("ChangeMessageVisibility", "jobs");
+    until("an extension", async || {
+        let now = rig.forwarder.requests("ChangeMessageVisibility", "jobs");
+        when(now.len() > again.len() + 1)
+    })
+    .await;
+    assert_eq!(host.of("jobs", "handling").len(), 2);
+    assert_eq!(rig.local.deletes("jobs"), 0);
 }
 
 // Rules 4.5 and 5.7: while a delete that failed waits for its next try, the lease is kept.

@@ -1,7 +1,8 @@
 //! Between the pump and the handlers: who is called with what, and what becomes of it.
 //!
 //! `outcome` and `circuit` decide and are pure; `feed` hands messages out in order; `worker` calls and
-//! settles; `gate` tells the pump how that goes; `subscription` owns the tasks of one mount from its opening to its end.
+//! settles; `gate` tells the pump how that goes; `subscription` owns the tasks of one mount from its
+//! opening to its end.
 
 mod circuit;
 mod feed;

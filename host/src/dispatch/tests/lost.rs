@@ -107,5 +107,6 @@ async fn the_tail_of_a_group_whose_handler_was_stopped_is_released() {
     own.queue = "q.fifo".parse().unwrap();
     play(&api, &handler, own, SECOND * 30).await;
     assert_eq!(handler.begun(), ["a"]);
-    assert_eq!(put_backs(&api), [("b".into(), Duration::ZERO)]);
+    let released = Made::VisibilityBatch(vec![("handle of b".into(), Duration::ZERO)]);
+    assert_eq!(api.made().last(), Some(&released));
 }
