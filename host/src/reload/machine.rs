@@ -9,8 +9,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
 use super::stamp::Stamp;
@@ -37,7 +35,7 @@ pub(crate) struct Refusal {
     /// The content, where all of it could be read.
     pub(crate) content: Option<Content>,
     /// What is wrong and what to do.
-    pub(crate) reason: Arc<str>,
+    pub(crate) reason: String,
 }
 
 impl Refusal {
