@@ -70,7 +70,9 @@ async fn a_plugin_that_keeps_failing_is_fed_no_more_until_another_version_serves
 #[tokio::test]
 async fn a_circuit_whose_probe_is_handled_closes_by_itself() {
     let local = Counted::with(&["jobs"]).await;
-    let mount = "queue = \"jobs\"\nretry_delay = \"0s\"\ncircuit_after = 2\ncircuit_pause = \"1s\"";
+    // They come back long after the receive that is open when the circuit opens.
+    let mount = "queue = \"jobs\"\nwait = \"1s\"\nretry_delay = \"5s\"\nretry_jitter = 0\n\
+                 circuit_after = 2\ncircuit_pause = \"1s\"";
     let folder = Folder::with("outcome", mount);
     let orders = vec![r#"{"do":"fail-until","receive":2}"#; 2];
     local.sqs.send_all("jobs", orders).await;

@@ -43,7 +43,7 @@ async fn hostile(mount: &str) -> (Counted, Process, Folder) {
     let of = |queue: &str, more: &str| {
         format!(
             "[[mount]]\nqueue = \"{queue}\"\nreply = \"replies\"\nretry_delay = \"1h\"\n\
-             retry_max_delay = \"1h\"\nretry_jitter = 0\n{more}\n"
+             retry_max_delay = \"1h\"\nretry_jitter = 0\ncircuit_after = 0\n{more}\n"
         )
     };
     let mounts = of("bad", mount) + &of("late", "timeout = \"2s\"\nworkers = 4");

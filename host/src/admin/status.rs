@@ -242,7 +242,7 @@ impl RefusalStatus {
     fn of(refusal: &RefusalStanding) -> Self {
         Self {
             digest: refusal.digest.map(|digest| digest.to_string()),
-            reason: refusal.reason.clone(),
+            reason: refusal.reason.to_string(),
             since: time(refusal.since),
         }
     }

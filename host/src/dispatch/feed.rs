@@ -69,18 +69,32 @@ impl Feed {
                 return Some(next);
             }
             tokio::select! {
-                received = self.receive() => match received {
-                    Some(batch) => self.add(batch),
-                    None if self.lines().is_empty() => return None,
-                    None => freed.await,
+                fetched = self.fetch() => match fetched {
+                    Fetched::Next(next) => return Some(next),
+                    Fetched::Added => {}
+                    Fetched::Over if self.lines().is_empty() => return None,
+                    Fetched::Over => freed.await,
                 },
                 () = &mut freed => {}
             }
         }
     }
 
-    async fn receive(&self) -> Option<Vec<Delivery>> {
-        self.channel.lock().await.recv().await
+    /// Takes a receive apart, where still nothing can be handed out once it is this worker's turn to:
+    /// what another has fetched meanwhile comes first, or each idle worker would fetch a receive.
+    async fn fetch(&self) -> Fetched {
+        let mut channel = self.channel.lock().await;
+        if let Some(next) = self.lines().next() {
+            return Fetched::Next(next);
+        }
+        match channel.recv().await {
+            Some(batch) => {
+                // Under the lock, so that whoever has it next sees them.
+                self.add(batch);
+                Fetched::Added
+            }
+            None => Fetched::Over,
+        }
     }
 
     fn add(&self, batch: Vec<Delivery>) {
@@ -134,8 +148,18 @@ impl Feed {
         if !waiting.is_empty() {
             return Some(waiting);
         }
-        self.receive().await
+        self.channel.lock().await.recv().await
     }
+}
+
+/// What a worker that found nothing to hand out has of the channel.
+enum Fetched {
+    /// What another worker fetched.
+    Next(Vec<Delivery>),
+    /// Something was added.
+    Added,
+    /// There is nothing more to come.
+    Over,
 }
 
 /// A call that is under way: its groups have no other.
@@ -160,5 +184,48 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let groups = std::mem::take(&mut self.groups);
         drop(self.feed.finish(&groups, &groups, &self.messages));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::observe::Observer;
+    use crate::sqs::scripted::{Scripted, message};
+    use crate::sqs::{LeaseKeeper, QueueUrl};
+
+    // Rule 2.3: a receive is fetched for whoever is idle, not one for each of them.
+    #[tokio::test]
+    async fn idle_workers_share_what_one_of_them_fetches() {
+        let api = Scripted::new();
+        let leases = LeaseKeeper::new(api, QueueUrl::new("http://sqs/q"), Observer::of_a_test());
+        let delivery = |id: &str| {
+            let (message, visibility) = (message(id).message, Duration::from_secs(30));
+            let lease = leases.hold("handle".into(), message.id.clone(), visibility);
+            Delivery::new(message, lease.expect("it is not here yet"))
+        };
+        // Which of two ways an idle worker looks at first is random.
+        for n in 0..50 {
+            let (sender, channel) = mpsc::channel(2);
+            let feed = Feed::new(HandlerKind::Single, false, channel);
+            let fetches = async {
+                tokio::task::yield_now().await;
+                for receive in ["a", "b"] {
+                    let ids = (0..3).map(|place| format!("{receive} {n} {place}"));
+                    sender
+                        .try_send(ids.map(|id| delivery(&id)).collect())
+                        .unwrap();
+                }
+            };
+            let (first, second, ()) = tokio::join!(feed.next(), feed.next(), fetches);
+            assert!(first.is_some() && second.is_some());
+            assert_eq!(
+                sender.capacity(),
+                1,
+                "the second receive is not fetched yet"
+            );
+        }
     }
 }

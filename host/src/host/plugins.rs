@@ -101,7 +101,7 @@ impl Plugins {
                     refused.push(LoadError {
                         file: loader.file(&stem),
                         digest: refusal.digest,
-                        reason: refusal.reason.clone(),
+                        reason: refusal.reason.to_string(),
                     });
                     Err(refusal)
                 }

@@ -54,7 +54,7 @@ pub struct RefusalStanding {
     /// Of the `.wasm`, where it could be read.
     pub digest: Option<Digest>,
     /// What is wrong and what to do.
-    pub reason: String,
+    pub reason: Arc<str>,
     /// Since when.
     pub since: SystemTime,
 }

@@ -236,7 +236,7 @@ impl Work {
         if let Some(list) = &self.pins {
             let name = format!("{}.wasm", self.stem.to_string_lossy());
             let checked = Pins::read(list).and_then(|pins| pins.check(&name, digest));
-            checked.map_err(|reason| refused(format!("{}: {reason}", list.display())))?;
+            checked.map_err(|reason| refused(format!("{}: {reason}", list.display()).into()))?;
         }
         match compile(&self.guests, &wasm, &code) {
             Ok(compiled) => Ok(Prepared::Compiled(read, Box::new(compiled))),
@@ -262,7 +262,7 @@ fn unreadable(kind: FileKind, reason: String) -> Refusal {
         unfinished: kind == FileKind::Dangling,
         digest: None,
         content: None,
-        reason,
+        reason: reason.into(),
     }
 }
 
@@ -272,7 +272,7 @@ fn unread(digest: Option<Digest>, reason: String) -> Refusal {
         unfinished: true,
         digest,
         content: None,
-        reason,
+        reason: reason.into(),
     }
 }
 
@@ -281,7 +281,7 @@ fn of_content(content: Content, error: LoadError) -> Refusal {
         unfinished: false,
         digest: Some(content.wasm),
         content: Some(content),
-        reason: error.reason,
+        reason: error.reason.into(),
     }
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn refusal(content: Content, problems: &[Problem]) -> Refusal {
         unfinished: false,
         digest: Some(content.wasm),
         content: Some(content),
-        reason: lines.join("; "),
+        reason: lines.join("; ").into(),
     }
 }
 

@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use super::stamp::Stamp;
@@ -35,7 +37,7 @@ pub(crate) struct Refusal {
     /// The content, where all of it could be read.
     pub(crate) content: Option<Content>,
     /// What is wrong and what to do.
-    pub(crate) reason: String,
+    pub(crate) reason: Arc<str>,
 }
 
 impl Refusal {

@@ -355,7 +355,7 @@ impl Entry {
             unfinished: false,
             digest: content.map(|content| content.wasm),
             content,
-            reason: reasons.join("; "),
+            reason: reasons.join("; ").into(),
         })
     }
 }

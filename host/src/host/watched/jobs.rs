@@ -93,7 +93,7 @@ fn panicked(panic: JoinError) -> Refusal {
         unfinished: false,
         digest: None,
         content: None,
-        reason: format!("loading it panicked; please report this: {panic}"),
+        reason: format!("loading it panicked; please report this: {panic}").into(),
     }
 }
 
