@@ -201,11 +201,11 @@ mod tests {
         /// This message is handled.
         Handled(&'static str),
         /// This message fails on a version that is not live.
-        FailsOn(u64),
+        OfVersion(u64),
         /// This version is live.
         Serves(u64),
     }
-    use On::{Fails, FailsOn, Handled, Serves};
+    use On::{Fails, Handled, OfVersion, Serves};
 
     fn answer(
         breaker: &mut Breaker,
@@ -218,7 +218,7 @@ mod tests {
             Serves(version) => return breaker.serves(version),
             Fails(id) => (breaker.version, id, Some(Reason::Trap)),
             Handled(id) => (breaker.version, id, None),
-            FailsOn(version) => (version, "other", Some(Reason::Trap)),
+            OfVersion(version) => (version, "other", Some(Reason::Trap)),
         };
         let answered = Answered {
             version,
@@ -261,7 +261,7 @@ mod tests {
                 !opened,
             ),
             (
-                &[Fails("a"), Fails("b"), FailsOn(2), FailsOn(0)],
+                &[Fails("a"), Fails("b"), OfVersion(2), OfVersion(0)],
                 3,
                 !opened,
             ),
@@ -370,7 +370,7 @@ mod tests {
             assert_eq!(breaker.serves(2), Some(Change::Closed(Closing::Reloaded)));
             assert_eq!(breaker.ask(now), (Ask::Any, None));
             let trial = Some(TrialId(0));
-            let change = answer(&mut breaker, now, FailsOn(1), trial, &settings);
+            let change = answer(&mut breaker, now, OfVersion(1), trial, &settings);
             assert_eq!(change, None);
             assert_eq!(breaker.ask(now), (Ask::Any, None));
         }

@@ -77,8 +77,10 @@ mod tests {
             age: Duration::from_secs(60),
             growth: 100,
         };
-        // Each call: messages, memory, seconds since its birth; and what becomes of it then.
-        let table: &[(&[(u64, usize, u64)], Option<Retired>)] = &[
+        /// Messages, memory, seconds since the instance's birth.
+        type Called = (u64, usize, u64);
+        // Calls; and what becomes of the instance after the last.
+        let table: &[(&[Called], Option<Retired>)] = &[
             (&[(1, 5_000, 0)], None),
             (&[(9, 0, 0)], None),
             (&[(10, 0, 0)], Some(Retired::Messages)),

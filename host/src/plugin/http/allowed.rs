@@ -217,7 +217,8 @@ mod tests {
     // Rule 9.1.
     #[test]
     fn a_name_leads_to_public_addresses_and_to_those_that_are_in_the_list() {
-        let table: [(&[&str], &str, &[&str], &[&str]); 7] = [
+        type Texts = &'static [&'static str];
+        let table: [(Texts, &str, Texts, Texts); 7] = [
             (
                 &["example.com"],
                 "https://example.com",

@@ -337,7 +337,8 @@ async fn each_wait_has_its_time_out() {
 #[tokio::test]
 async fn an_answer_that_is_no_http_or_has_too_large_a_head_has_its_word() {
     let long = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "x".repeat(1 << 20));
-    let table: [(String, fn(&Error) -> bool); 3] = [
+    type Is = fn(&Error) -> bool;
+    let table: [(String, Is); 3] = [
         ("SSH-2.0-OpenSSH\r\n\r\n".into(), |e| {
             matches!(e, Error::HttpProtocolError)
         }),
