@@ -17,6 +17,8 @@ mod metrics;
 mod readiness;
 mod server;
 mod status;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use client::{FetchError, Place, PlaceError, fetch};
