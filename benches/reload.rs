@@ -194,7 +194,7 @@ fn swap(line: &str) -> Option<Swap> {
     if matches!(line["level"].as_str(), Some("WARN" | "ERROR")) {
         eprintln!("{line}");
     }
-    let message = line["fields"]["message"].as_str()?;
+    let message = line["message"].as_str()?;
     if !matches!(message, "loaded" | "replaced") {
         return None;
     }
@@ -202,7 +202,7 @@ fn swap(line: &str) -> Option<Swap> {
     let at = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     Some(Swap {
         at: u64::try_from(at.as_millis()).ok()?,
-        digest: line["fields"]["digest"].as_str()?.to_owned(),
+        digest: line["digest"].as_str()?.to_owned(),
     })
 }
 

@@ -34,6 +34,8 @@ const TABLES: u32 = 8;
 /// How many plugins that are being loaded may have an instance at once, beside the calls of those
 /// that serve.
 const PROBES: u32 = 1;
+/// Threads for turns that are lent (see [`Turns`]).
+const SPARE_THREADS: usize = 4;
 
 /// The guests' engine could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -87,23 +89,26 @@ impl Guests {
     }
 
     /// Sets up the engine for at most so many live instances, with the pooling allocator where the
-    /// machine has the address space for it, and starts the guests' threads, one a core.
+    /// machine has the address space for it, and starts the guests' threads: one a core, and a few that
+    /// work only while those are held up.
     ///
     /// # Errors
     /// Where wasmtime or the operating system refuses.
     pub fn with(max_instances: NonZeroUsize) -> Result<Arc<Self>, GuestsError> {
         let engine = engine(max_instances).map_err(GuestsError::Engine)?;
         let linker = linker(&engine).map_err(GuestsError::Engine)?;
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(cores + SPARE_THREADS)
             .thread_name("guest")
             .enable_all()
             // Guests yield each tick; timers, wake-ups and new calls must not wait for sixty of those.
             .event_interval(3)
             .global_queue_interval(3)
             .build()?;
-        let ticker = Ticker::start(engine.clone())?;
+        let turns = Turns::of(cores, SPARE_THREADS);
+        let ticker = Ticker::start(engine.clone(), Arc::clone(&turns))?;
         let places = Places::new(max_instances);
-        let turns = Turns::of(runtime.metrics().num_workers());
         Ok(Arc::new(Self {
             engine,
             linker,

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use wasmtime::Engine;
 
+use super::turns::Turns;
 use crate::limits::EPOCH_TICK;
 
 /// Moves the epoch, on a thread of its own, while any guest runs.
@@ -23,12 +24,12 @@ struct Running {
 }
 
 impl Ticker {
-    pub(super) fn start(engine: Engine) -> std::io::Result<Self> {
+    pub(super) fn start(engine: Engine, turns: Arc<Turns>) -> std::io::Result<Self> {
         let running = Arc::new(Running::default());
         let seen = Arc::clone(&running);
         let handle = std::thread::Builder::new()
             .name("epoch".into())
-            .spawn(move || tick(&engine, &seen))?;
+            .spawn(move || tick(&engine, &turns, &seen))?;
         Ok(Self {
             running,
             thread: handle.thread().clone(),
@@ -45,7 +46,7 @@ impl Ticker {
     }
 }
 
-fn tick(engine: &Engine, running: &Running) {
+fn tick(engine: &Engine, turns: &Turns, running: &Running) {
     let mut next = Instant::now();
     while !running.over.load(Ordering::SeqCst) {
         if running.guests.load(Ordering::SeqCst) == 0 {
@@ -62,6 +63,7 @@ fn tick(engine: &Engine, running: &Running) {
             next = now;
         }
         engine.increment_epoch();
+        turns.tick();
     }
 }
 

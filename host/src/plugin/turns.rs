@@ -1,9 +1,13 @@
 //! Whose guest runs next on the guests' threads.
 //!
-//! There is one turn a thread, and a guest is polled only in its turn: until it waits for
+//! There is one turn a core, and a guest is polled only in its turn: until it waits for
 //! something, or yields at a tick of the epoch. Turns go to the plugin that has used the least
-//! time, so a plugin with a thousand calls that loop has no more of the threads than one with a
+//! time, so a plugin with a thousand calls that loop has no more of the cores than one with a
 //! single call that does, and one that is seldom there goes next.
+//!
+//! Some turns cannot be cut at a tick: an instruction that fills a hundred megabytes, or the end of
+//! an instance that had them. While no turn ends, plugins of which nothing runs are lent one more
+//! at a time, on threads that are there for this alone; the operating system shares the cores then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -18,7 +22,10 @@ use crate::limits::EPOCH_TICK;
 
 /// The decision alone: whose turn is next. `W` is what a waiter is woken by.
 struct Schedule<W> {
-    free: usize,
+    /// How many turns may begin; below zero, how many are lent.
+    free: isize,
+    /// How many may be lent at once.
+    spare: isize,
     lanes: BTreeMap<LaneId, Lane<W>>,
     /// The plugins that wait, by the time that they have used.
     ready: BTreeSet<(Duration, LaneId)>,
@@ -35,9 +42,11 @@ struct Lane<W> {
 }
 
 impl<W> Schedule<W> {
-    fn new(threads: usize) -> Self {
+    fn new(turns: usize, spare: usize) -> Self {
+        let number = |of: usize| isize::try_from(of).unwrap_or(isize::MAX);
         Self {
-            free: threads,
+            free: number(turns),
+            spare: number(spare),
             lanes: BTreeMap::new(),
             ready: BTreeSet::new(),
             clock: Duration::ZERO,
@@ -109,7 +118,28 @@ impl<W> Schedule<W> {
                 self.ready.insert((lane.used, id));
             }
         }
-        let (used, next) = *self.ready.first()?;
+        if self.free > 0 {
+            let next = *self.ready.first()?;
+            self.next_of(next)
+        } else {
+            self.lend()
+        }
+    }
+
+    /// A turn more than there are, for a plugin of which nothing runs.
+    fn lend(&mut self) -> Option<W> {
+        if self.free <= -self.spare {
+            return None;
+        }
+        let waits = |(_, id): &&(Duration, LaneId)| {
+            let lane = self.lanes.get(id);
+            lane.is_some_and(|lane| lane.running == 0)
+        };
+        let next = *self.ready.iter().find(waits)?;
+        self.next_of(next)
+    }
+
+    fn next_of(&mut self, (used, next): (Duration, LaneId)) -> Option<W> {
         self.clock = self.clock.max(used);
         let waiter = self.lanes.get_mut(&next)?.line.pop();
         self.ready.remove(&(used, next));
@@ -133,19 +163,45 @@ impl<W> Schedule<W> {
 }
 
 /// The turns of the guests' threads.
-pub(super) struct Turns(Mutex<Schedule<Waker>>);
+pub(super) struct Turns(Mutex<Moving>);
+
+struct Moving {
+    schedule: Schedule<Waker>,
+    /// When a turn last ended, or was lent.
+    moved: Instant,
+}
 
 impl Turns {
-    pub(super) fn of(threads: usize) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Schedule::new(threads))))
+    /// So many turns, and as many more that may be lent: each needs a thread.
+    pub(super) fn of(turns: usize, spare: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Moving {
+            schedule: Schedule::new(turns, spare),
+            moved: Instant::now(),
+        })))
+    }
+
+    /// To be called at each tick: lends a turn where none has ended for two of them.
+    pub(super) fn tick(&self) {
+        let mut moving = self.moving();
+        if moving.moved.elapsed() < 2 * EPOCH_TICK {
+            return;
+        }
+        let next = moving.schedule.lend();
+        if next.is_some() {
+            moving.moved = Instant::now();
+        }
+        drop(moving);
+        if let Some(next) = next {
+            next.wake();
+        }
     }
 
     pub(super) fn join(&self, lane: LaneId) {
-        self.schedule().join(lane);
+        self.moving().schedule.join(lane);
     }
 
     pub(super) fn leave(&self, lane: LaneId) {
-        self.schedule().leave(lane);
+        self.moving().schedule.leave(lane);
     }
 
     /// `call`, polled only in turns of the plugin.
@@ -160,7 +216,7 @@ impl Turns {
         }
     }
 
-    fn schedule(&self) -> MutexGuard<'_, Schedule<Waker>> {
+    fn moving(&self) -> MutexGuard<'_, Moving> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,8 +249,8 @@ impl<F: Future> Future for InTurns<F> {
 
 impl Turn {
     fn begin(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let mut schedule = self.lane.turns().schedule();
-        let lane = self.lane.id();
+        let mut moving = self.lane.turns().moving();
+        let (schedule, lane) = (&mut moving.schedule, self.lane.id());
         match self.waits {
             None => self.waits = schedule.ask(lane, context.waker().clone()),
             Some(ticket) => match schedule.waiter(lane, ticket) {
@@ -216,14 +272,15 @@ impl Turn {
     }
 
     fn withdrawn(&self, ticket: Ticket) -> bool {
-        self.lane
-            .turns()
-            .schedule()
-            .withdraw(self.lane.id(), ticket)
+        let schedule = &mut self.lane.turns().moving().schedule;
+        schedule.withdraw(self.lane.id(), ticket)
     }
 
     fn pass_on(&self, took: Duration) {
-        let next = self.lane.turns().schedule().end(self.lane.id(), took);
+        let mut moving = self.lane.turns().moving();
+        moving.moved = Instant::now();
+        let next = moving.schedule.end(self.lane.id(), took);
+        drop(moving);
         if let Some(next) = next {
             next.wake();
         }
@@ -250,7 +307,7 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(20);
 
     fn schedule(threads: usize) -> Schedule<LaneId> {
-        let mut schedule = Schedule::new(threads);
+        let mut schedule = Schedule::new(threads, 1);
         schedule.join(LOOPS);
         schedule.join(QUICK);
         schedule
@@ -301,6 +358,30 @@ mod tests {
         // One call runs on one thread at most, so half of two threads is all that it could have;
         // and a call that yields is not in the line at the moment when its own turn ends.
         assert!(turns[&QUICK] >= 330, "{turns:?}");
+    }
+
+    // Rule 9.2: what cannot be cut at a tick holds up no other plugin.
+    #[test]
+    fn a_plugin_of_which_nothing_runs_is_lent_a_turn_while_none_ends() {
+        let mut schedule = schedule(2);
+        let third = LaneId(3);
+        schedule.join(third);
+        for _ in 0..2 {
+            assert_eq!(schedule.ask(LOOPS, LOOPS), None);
+        }
+        assert_eq!(schedule.lend(), None, "nobody waits");
+        assert!(schedule.ask(LOOPS, LOOPS).is_some());
+        assert_eq!(schedule.lend(), None, "of that one two calls run");
+        assert!(schedule.ask(QUICK, QUICK).is_some());
+        assert!(schedule.ask(third, third).is_some());
+        assert_eq!(schedule.lend(), Some(QUICK));
+        assert_eq!(schedule.lend(), None, "there is one to lend");
+        assert_eq!(schedule.end(QUICK, SHORT), Some(third), "lent on");
+        assert_eq!(schedule.end(third, SHORT), None, "given back");
+        assert_eq!(schedule.end(LOOPS, EPOCH_TICK), Some(LOOPS));
+        assert_eq!(schedule.end(LOOPS, EPOCH_TICK), None);
+        assert_eq!(schedule.end(LOOPS, EPOCH_TICK), None);
+        assert_eq!(schedule.free, 2);
     }
 
     #[test]
