@@ -564,3 +564,44 @@ async fn status_says_what_to_do_where_no_host_answers() {
         .await
         .assert_refused(&["its log"]);
 }
+
+// Rule 8.7.
+#[tokio::test]
+async fn an_open_circuit_is_in_status_and_metrics_and_the_host_is_ready_all_the_same() {
+    let local = Counted::with(&["jobs"]).await;
+    let mount = "queue = \"jobs\"\nwait = \"1s\"\nretry_delay = \"1m\"\ncircuit_after = 2\n\
+                 circuit_pause = \"1h\"\ncircuit_max_pause = \"1h\"";
+    let folder = Folder::with("outcome", mount);
+    let (_host, admin) = Admin::beside(&folder, &local.endpoint, &[]).await;
+    local.sqs.send_all("jobs", vec![FAIL; 2]).await;
+    let circuit = |status: &Value| status["plugins"][0]["mounts"][0]["circuit"].clone();
+    let status = admin
+        .stands("an open circuit", |status| {
+            circuit(status)["state"] == "open"
+        })
+        .await;
+    let until = circuit(&status)["until"].as_str().map(str::to_owned);
+    let until = until.expect("it is open until a time");
+    humantime::parse_rfc3339(&until).expect("it is RFC 3339");
+    assert_eq!(admin.get("/readyz").await.status, 200);
+    let metrics = admin.metrics().await;
+    let open = metrics.get("queuelet_circuit_state", &[("state", "open")]);
+    assert_eq!(open, 1.0);
+    assert_eq!(metrics.get("queuelet_circuits_opened_total", &[]), 1.0);
+    let said = Finished::of(admin.command(&[]).output().await);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.contains(" open "), "{}", said.stdout);
+
+    // Other settings close it, and its counts go on.
+    put(
+        &folder.file("outcome.toml"),
+        format!("{mount}\ntimeout = \"9s\""),
+    );
+    admin
+        .stands("a closed circuit", |status| {
+            circuit(status)["state"] == "closed" && circuit(status)["until"] == Value::Null
+        })
+        .await;
+    let metrics = admin.metrics().await;
+    assert_eq!(metrics.get("queuelet_circuits_opened_total", &[]), 1.0);
+}
