@@ -15,8 +15,10 @@ pub(super) struct Fed<'a> {
 pub(super) enum Next {
     /// The subscription at this place among the running ones goes on, its open long poll included.
     Keep(usize),
-    /// A subscription is opened in the place of the one there, which is retired.
+    /// A subscription is opened in the place of the one there, which is retired then.
     Instead(usize),
+    /// The same on another queue.
+    Moved(usize),
     /// A subscription is opened.
     Open,
 }
@@ -24,8 +26,9 @@ pub(super) enum Next {
 /// Answers for each mount of the next version what becomes of it. Running subscriptions that no
 /// answer names are to end (rule 8.4).
 ///
-/// A subscription goes on where nothing has changed that it has taken up for good (rule 8.3). It is
-/// retired, not ended, where its queue is still read: what it holds need not come twice then.
+/// A subscription goes on where nothing has changed that it has taken up for good (rule 8.3). Where
+/// another takes its place it is retired, not ended: what it holds need not come twice then, and a
+/// queue that cannot be opened, for its name was mistyped perhaps, takes no work from it.
 pub(super) fn plan(running: &[Fed<'_>], next: &[Fed<'_>]) -> Vec<Next> {
     let mut free: Vec<usize> = (0..running.len()).collect();
     let mut take = |of: &dyn Fn(&Fed<'_>) -> bool| {
@@ -39,16 +42,21 @@ pub(super) fn plan(running: &[Fed<'_>], next: &[Fed<'_>]) -> Vec<Next> {
             take(&|old| old.kind == new.kind && old.subscription.same_queue(new.subscription))
         })
         .collect();
-    next.iter()
+    let instead: Vec<_> = next
+        .iter()
         .zip(kept)
         .map(|(new, kept)| match kept {
-            Some(place) => Next::Keep(place),
+            Some(place) => Some(Next::Keep(place)),
             None => {
                 let queue = new.subscription.queue.name();
-                take(&|old| old.subscription.queue.name() == queue)
-                    .map_or(Next::Open, Next::Instead)
+                take(&|old| old.subscription.queue.name() == queue).map(Next::Instead)
             }
         })
+        .collect();
+    instead
+        .into_iter()
+        .map(|next| next.or_else(|| take(&|_| true).map(Next::Moved)))
+        .map(|next| next.unwrap_or(Next::Open))
         .collect()
 }
 
@@ -82,7 +90,7 @@ mod tests {
     #[test]
     fn a_subscription_goes_on_unless_its_queue_is_read_otherwise() {
         use HandlerKind::{Batch, Single};
-        use Next::{Instead, Keep, Open};
+        use Next::{Instead, Keep, Moved, Open};
         let two = "[[mount]]\nqueue = \"a\"\n[[mount]]\nqueue = \"b\"\n";
         for (old, new, kind, expected) in [
             ("queue = \"a\"", "queue = \"a\"", Single, vec![Keep(0)]),
@@ -106,7 +114,13 @@ mod tests {
                 Single,
                 vec![Instead(0)],
             ),
-            ("queue = \"a\"", "queue = \"b\"", Single, vec![Open]),
+            ("queue = \"a\"", "queue = \"b\"", Single, vec![Moved(0)]),
+            (
+                two,
+                "[[mount]]\nqueue = \"c\"\n[[mount]]\nqueue = \"a\"\n",
+                Single,
+                vec![Moved(1), Keep(0)],
+            ),
             ("queue = \"b\"", two, Single, vec![Open, Keep(0)]),
             (two, "queue = \"b\"", Single, vec![Keep(1)]),
             (

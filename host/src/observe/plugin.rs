@@ -47,12 +47,14 @@ pub enum PluginEvent<'a> {
         version: u64,
         /// Of its file.
         digest: Digest,
+        /// Whether there is a mount file still.
+        has_file: bool,
     },
     /// What was found is not taken.
     Refused {
-        /// Its file.
+        /// What is not taken: its file, or its mount file.
         file: &'a Path,
-        /// The file's digest, where it could be read.
+        /// Of its file, where it could be read.
         digest: Option<Digest>,
         /// What is wrong and what to do.
         reason: &'a str,
@@ -82,6 +84,13 @@ pub enum PluginEvent<'a> {
     MountedAnew {
         /// On which queue.
         queue: &'a str,
+    },
+    /// A subscription takes the place of one on another queue, once its own is open.
+    Moved {
+        /// On which queue.
+        queue: &'a str,
+        /// On which queue the other is.
+        from: &'a str,
     },
     /// A subscription ends, for its mount is gone.
     Unmounted {
@@ -122,9 +131,21 @@ impl PluginEvent<'_> {
                 contract,
                 "replaced"
             ),
-            Self::Remounted { version, digest } => {
-                info!(plugin, version, %digest, "mounted by another mount file");
-            }
+            Self::Remounted {
+                version,
+                digest,
+                has_file,
+            } => info!(
+                plugin,
+                version,
+                %digest,
+                "{}",
+                if *has_file {
+                    "mounted by another mount file"
+                } else {
+                    "mounted by its descriptor alone: its mount file is gone"
+                }
+            ),
             Self::Refused {
                 file,
                 digest,
@@ -161,8 +182,15 @@ impl PluginEvent<'_> {
             Self::MountedAnew { queue } => info!(
                 plugin,
                 queue,
-                "mounted anew: once this is ready, the subscription before receives no more and \
-                 handles what it holds"
+                "mounted anew: once this is ready, the subscription before handles what it holds and \
+                 what its open long poll brings, by its own settings of the queue, and ends"
+            ),
+            Self::Moved { queue, from } => info!(
+                plugin,
+                queue,
+                from,
+                "mounted on another queue: until that is open, the queue before is read; then what \
+                 is held of it, and what its open long poll brings, is handled"
             ),
             Self::Unmounted { queue } => info!(plugin, queue, "unmounted"),
             Self::Gone => info!(plugin, "gone"),

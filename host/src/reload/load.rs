@@ -227,23 +227,24 @@ impl Work {
             }
             _ => {}
         }
-        let refused = |reason| Refusal {
-            unfinished: false,
+        let refused = |unfinished, reason: String| Refusal {
+            unfinished,
             digest: Some(digest),
             content: Some(content),
-            reason,
+            reason: reason.into(),
         };
         if let Some(list) = &self.pins {
             let name = format!("{}.wasm", self.stem.to_string_lossy());
             let checked = Pins::read(list).and_then(|pins| pins.check(&name, digest));
-            checked.map_err(|reason| refused(format!("{}: {reason}", list.display()).into()))?;
+            checked.map_err(|reason| refused(false, format!("{}: {reason}", list.display())))?;
         }
         match compile(&self.guests, &wasm, &code) {
             Ok(compiled) => Ok(Prepared::Compiled(read, Box::new(compiled))),
-            Err(error) => Err(Refusal {
-                unfinished: is_cut(&code),
-                ..of_content(content, error)
-            }),
+            Err(error) if is_cut(&code) => {
+                let reason = format!("it ends in the middle: copy it again; {}", error.reason);
+                Err(refused(true, reason))
+            }
+            Err(error) => Err(of_content(content, error)),
         }
     }
 

@@ -91,6 +91,44 @@ async fn a_changed_mount_file_mounts_that_plugin_anew_and_no_other() {
     assert_eq!(host.of("others", "ready").len(), 1);
 }
 
+// Rule 8.3: a name that was mistyped takes no work from a queue that is read.
+#[tokio::test]
+async fn a_queue_is_read_until_the_one_that_its_mount_names_now_is_open() {
+    let local = Counted::with(&["jobs", "other"]).await;
+    let (folder, host) = witness(&local, "queue = \"jobs\"\nwait = \"1s\"").await;
+    let mount = folder.file("witness.toml");
+    put(&mount, "queue = \"jbos\"\nwait = \"1s\"");
+    host.logs("that it is not ready", 1, |line| {
+        line.field("queue") == "jbos" && line.message().starts_with("not ready")
+    })
+    .await;
+    let receives = local.count("ReceiveMessage", "jobs");
+    until("another receive", async || {
+        when(local.count("ReceiveMessage", "jobs") > receives + 1)
+    })
+    .await;
+    // The code is replaced meanwhile, and the next message is of that.
+    let new = version("witness", 2);
+    put(&folder.file("witness.wasm"), &new);
+    live(&host, &new, 1).await;
+    let mut sent = vec![local.sqs.send("jobs", "0").await];
+    local.sqs.emptied("jobs").await;
+    assert_eq!(witnessed(&host)[&sent[0]][0].1, short(&new));
+
+    // Mended, and moved for good: what the polls that are open still bring comes once.
+    put(&mount, "queue = \"jobs\"\nwait = \"2s\"");
+    host.logs_of("jobs", "ready", 2).await;
+    sent.extend(local.sqs.send_all("jobs", vec!["0"; 4]).await);
+    put(&mount, "queue = \"other\"\nwait = \"1s\"");
+    host.logs_of("other", "ready", 1).await;
+    sent.extend(local.sqs.send_all("other", vec!["0"; 4]).await);
+    host.logs_of("jobs", "ended", 2).await;
+    local.sqs.emptied("jobs").await;
+    local.sqs.emptied("other").await;
+    assert_each_once(&host, &sent).await;
+    assert_eq!(local.count("ChangeMessageVisibility", "jobs"), 0);
+}
+
 // Rules 5.12 and 8.3: nor does what was mounted anew overtake what the one before it holds.
 #[tokio::test]
 async fn groups_keep_their_order_while_code_and_mounts_change() {
@@ -245,8 +283,8 @@ async fn a_new_plugin_is_opened_and_one_of_a_queue_that_is_read_already_is_warne
         "{}",
         said[0].text
     );
-    host.logs("that it is unmounted", 1, |line| {
-        line.field("queue") == "more" && line.message() == "unmounted"
+    host.logs("that it is mounted elsewhere", 1, |line| {
+        line.field("queue") == "jobs" && line.field("from") == "more"
     })
     .await;
 }

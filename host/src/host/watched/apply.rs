@@ -164,7 +164,9 @@ impl Supervisor {
             .zip(mounts)
             .map(|(next, mount)| {
                 let run = match next {
-                    Next::Keep(place) | Next::Instead(place) => Some(running[place]),
+                    Next::Keep(place) | Next::Instead(place) | Next::Moved(place) => {
+                        Some(running[place])
+                    }
                     Next::Open => None,
                 };
                 self.ids += 1;
@@ -180,9 +182,9 @@ impl Supervisor {
                 });
                 let prepared = live.clone().map(|live| {
                     Arc::new(Prepared {
-                        observer: match run {
-                            Some(run) => run.observer.of_successor(),
-                            None => Observer::new(
+                        observer: match (run, next) {
+                            (Some(run), Next::Instead(_)) => run.observer.of_successor(),
+                            _ => Observer::new(
                                 source(&serving.subscription),
                                 self.options.tap.clone(),
                             ),
@@ -232,6 +234,7 @@ impl Supervisor {
             (How::Remount, Some(_)) => PluginEvent::Remounted {
                 version: number,
                 digest: content.wasm,
+                has_file: content.toml.is_some(),
             },
             _ => PluginEvent::Loaded {
                 version: number,
@@ -284,7 +287,12 @@ impl Supervisor {
             let queue = serving.subscription.queue.name().as_str();
             let before = match running.and_then(|id| entry.run(id)) {
                 Some(run) => {
-                    PluginEvent::MountedAnew { queue }.emit(&name);
+                    let from = run.queue();
+                    if from == queue {
+                        PluginEvent::MountedAnew { queue }.emit(&name);
+                    } else {
+                        PluginEvent::Moved { queue, from }.emit(&name);
+                    }
                     run.give_way()
                 }
                 None => {
@@ -367,9 +375,9 @@ fn refused(opened: &OpenedQueues) -> impl Iterator<Item = &SqsError> {
     })
 }
 
-/// Opens a queue, however long that takes, retires the subscriptions whose place it takes, and works on
-/// it to the end. Handlers that are in flight at
-/// its stop have the drain time, whether it stops alone or with the host.
+/// Opens a queue, however long that takes, retires the subscriptions whose place it takes, and works
+/// on it to the end. Handlers that are in flight at its stop have the drain time, whether it stops
+/// alone or with the host.
 async fn subscription(
     (stem, id): (Stem, RunId),
     opener: Arc<Opener>,

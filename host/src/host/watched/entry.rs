@@ -127,8 +127,12 @@ impl Entry {
     pub(super) fn say_refused(&mut self, file: &Path, refusal: &Refusal) {
         self.refused_at = Some(SystemTime::now());
         let serving = self.machine.serving();
+        // The code is what serves, so it is its mount that does not.
+        let mount = serving
+            .is_some_and(|version| Some(version.content.wasm) == refusal.digest)
+            .then(|| file.with_extension("toml"));
         PluginEvent::Refused {
-            file,
+            file: mount.as_deref().unwrap_or(file),
             digest: refusal.digest,
             reason: &refusal.reason,
             serving: serving.map(|version| (version.number, version.content.wasm)),
