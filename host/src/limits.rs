@@ -252,8 +252,8 @@ pub const CIRCUIT_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 pub const ADMIN_PORT: u16 = 9640;
 /// How many clients it answers at once; more wait to be accepted. A few probes, a scraper and some
 /// people are what comes.
-pub const ADMIN_CLIENTS: usize = 32;
-/// How long the head of a request may take, and how long a connection may idle before the next one.
+pub const ADMIN_CLIENTS: usize = 256;
+/// How long the head of a request may take.
 /// Also how long others may have to wait when all places are taken by clients that say nothing.
 pub const ADMIN_HEAD: Duration = Duration::from_secs(5);
 /// The largest head of a request, with all that a browser sends.

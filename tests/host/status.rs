@@ -4,7 +4,7 @@ use std::fs;
 
 use queuelet::plugin::Digest;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::admin::Admin;
@@ -327,7 +327,7 @@ async fn idle_clients_hold_up_neither_messages_nor_the_drain() {
     let folder = Folder::with("outcome", "queue = \"jobs\"\nwait = \"1s\"\nworkers = 4");
     let (mut host, admin) = Admin::beside(&folder, &local.endpoint, &[]).await;
     let mut idle = Vec::new();
-    for number in 0..40 {
+    for number in 0..300 {
         let client = TcpStream::connect(&admin.address).await;
         let mut client = client.expect("it can be connected to");
         if number % 2 == 0 {
@@ -340,6 +340,19 @@ async fn idle_clients_hold_up_neither_messages_nor_the_drain() {
     host.logs_of("jobs", "deleted", 50).await;
     // Their time is up after a few seconds.
     assert_eq!(admin.get("/healthz").await.status, 200);
+    // Nor has a client that goes on asking its place for good.
+    let client = TcpStream::connect(&admin.address).await;
+    let mut client = client.expect("it can be connected to");
+    let asks = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n";
+    client.write_all(asks).await.expect("it can be written to");
+    let mut answer = String::new();
+    let read = client.read_to_string(&mut answer).await;
+    read.expect("the connection ends");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(
+        answer.to_lowercase().contains("connection: close"),
+        "{answer}"
+    );
     for _ in 0..10 {
         let client = TcpStream::connect(&admin.address).await;
         idle.push(client.expect("it can be connected to"));

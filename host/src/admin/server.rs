@@ -102,6 +102,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        // Clients that ask again and again would have every place for good.
+        .keep_alive(false)
         .header_read_timeout(ADMIN_HEAD)
         .max_header_size(ADMIN_HEAD_SIZE)
         .max_buf_size(2 * ADMIN_HEAD_SIZE)
@@ -145,6 +147,9 @@ impl Shared {
     }
 
     async fn made(&self, page: Page) -> Response<Full<Bytes>> {
+        if page == Page::Health {
+            return answer(StatusCode::OK, TEXT, "ok\n");
+        }
         let _one = self.makes.lock().await;
         match page {
             Page::Health => answer(StatusCode::OK, TEXT, "ok\n"),

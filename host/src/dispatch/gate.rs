@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::circuit::{Answered, Ask, Breaker, Change};
 use super::live::{Live, Serving};
 use crate::config::Circuit as Settings;
-use crate::handler::Answer;
+use crate::handler::Reason;
 use crate::observe::{Event, Observer};
 use crate::sqs::{Delivery, Gate, Pass, Trial, TrialId};
 
@@ -35,13 +35,14 @@ impl CircuitGate {
         })
     }
 
-    /// A version has answered a message, or has failed with it.
-    pub(super) fn answered(&self, serving: &Serving, delivery: &Delivery, answer: &Answer) {
+    /// A version has handled a message, or has failed with it: by itself, or for what it wants to be
+    /// sent cannot be.
+    pub(super) fn answered(&self, serving: &Serving, delivery: &Delivery, failed: Option<Reason>) {
         let answered = Answered {
             version: serving.version,
             message: delivery.message.id.as_ref(),
             trial: delivery.trial(),
-            failed: answer.as_ref().err().map(|failure| failure.reason),
+            failed,
         };
         self.decide(|breaker, now, settings| ((), breaker.answered(now, answered, settings)));
     }

@@ -246,7 +246,6 @@ impl Worker {
             publisher.is_some_and(|of| of.has_reply_target() || reply.destination.is_some())
         };
         let answer = judge(answer, may_reply, self.dead_letter.is_some());
-        self.gate.answered(serving, delivery, &answer);
         let (count, max) = (delivery.receive_count(), self.state.max_receive_count());
         let decided = settlement(
             &answer,
@@ -255,6 +254,11 @@ impl Worker {
             &serving.subscription.retry,
             rand::random(),
         );
+        // What is to be sent first shows then whether it can be.
+        if !matches!(decided, Settlement::Reply(_) | Settlement::DeadLetter(_)) {
+            let failed = answer.as_ref().err().map(|failure| failure.reason);
+            self.gate.answered(serving, delivery, failed);
+        }
         let id = delivery.message.id.as_ref();
         self.observer.emit(
             id,
@@ -411,6 +415,8 @@ impl Worker {
             };
             for (place, sent) in places.into_iter().zip(sent) {
                 let (delivery, decided) = (&deliveries[place], &mut decided[place]);
+                let failed = (!sent).then_some(Reason::Answer);
+                self.gate.answered(serving, delivery, failed);
                 *decided = if sent {
                     let event = match decided {
                         Settlement::DeadLetter(reason) => Event::DeadLettered { reason },

@@ -5,7 +5,9 @@
 //! - Every plugin has a guaranteed share, and what is unfilled of it stays free for it: a plugin
 //!   whose calls take for ever cannot have it.
 //! - Beyond its share a plugin has what is left, and a free place goes to the waiting plugin with
-//!   the fewest calls under way. Within a plugin the first that came is the first that is served.
+//!   the fewest calls under way; among those to the one whose last call began the longest ago, so
+//!   that where there are fewer places than plugins they take turns. Within a plugin the first that
+//!   came is the first that is served.
 //! - No place that somebody who waits may have is free.
 
 use std::collections::BTreeMap;
@@ -24,10 +26,13 @@ pub(super) struct Admission<W> {
     unfilled: usize,
     plugins: BTreeMap<LaneId, Plugin<W>>,
     next: Ticket,
+    begun: u64,
 }
 
 struct Plugin<W> {
     active: usize,
+    /// How many calls of all plugins had begun when its last one did.
+    begun: u64,
     line: Line<W>,
 }
 
@@ -41,13 +46,18 @@ impl<W> Admission<W> {
             unfilled: 0,
             plugins: BTreeMap::new(),
             next: 0,
+            begun: 0,
         }
     }
 
     /// A plugin comes. The shares of the others become smaller, which takes no place from anybody.
     pub(super) fn join(&mut self, plugin: LaneId) {
-        let line = Line::default();
-        self.plugins.insert(plugin, Plugin { active: 0, line });
+        let comes = Plugin {
+            active: 0,
+            begun: 0,
+            line: Line::default(),
+        };
+        self.plugins.insert(plugin, comes);
         self.count_unfilled();
     }
 
@@ -124,9 +134,9 @@ impl<W> Admission<W> {
         let may = self.plugins.iter().filter_map(|(id, plugin)| {
             let first = plugin.line.first()?;
             let may = self.may_have(plugin.active);
-            may.then_some((plugin.active, first, *id))
+            may.then_some((plugin.active, plugin.begun, first, *id))
         });
-        let (_, _, plugin) = may.min()?;
+        let (_, _, _, plugin) = may.min()?;
         self.begin(plugin);
         self.waiting -= 1;
         self.plugins.get_mut(&plugin)?.line.pop()
@@ -137,6 +147,8 @@ impl<W> Admission<W> {
         if let Some(begins) = self.plugins.get_mut(&plugin) {
             self.unfilled -= usize::from(begins.active < share);
             begins.active += 1;
+            self.begun += 1;
+            begins.begun = self.begun;
             self.active += 1;
         }
     }
@@ -242,6 +254,24 @@ mod tests {
         admission.end(A);
         assert_eq!(admission.grant(), Some(B));
         assert!(admission.grant().is_none());
+    }
+
+    // Rule 9.2.
+    #[test]
+    fn with_fewer_places_than_plugins_they_take_turns() {
+        let mut admission = of(1, &[A, B]);
+        assert!(admission.take(A));
+        for _ in 0..20 {
+            admission.wait(A, A);
+        }
+        admission.wait(B, B);
+        admission.end(A);
+        assert_eq!(admission.grant(), Some(B));
+        admission.wait(B, B);
+        admission.end(B);
+        assert_eq!(admission.grant(), Some(A), "B has just had its turn");
+        admission.end(A);
+        assert_eq!(admission.grant(), Some(B));
     }
 
     #[test]

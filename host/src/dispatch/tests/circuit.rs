@@ -92,6 +92,34 @@ async fn only_different_messages_that_fail_open_a_circuit() {
     assert_eq!(observer.counters().get(Count::CircuitOpened), 0);
 }
 
+// Rules 8.7 and 5.5: a target that takes no replies burns receives like a handler that fails.
+#[tokio::test(start_paused = true)]
+async fn replies_that_cannot_be_sent_open_the_circuit_and_one_that_is_closes_it() {
+    let handler = Native::new(HandlerKind::Single, SECOND / 10, |_| Ok(replies(&["one"])));
+    let api = Scripted::new();
+    for _ in 0..2 {
+        api.will_fail_to_send(ErrorClass::Refused);
+    }
+    api.will_receive(batch(&["a", "b"]));
+    let mut own = breaking(2);
+    own.reply = Some("events".parse::<TargetRef>().unwrap());
+    let observer = Observer::of_a_test();
+    let arrives = async {
+        let open = seen_after(&observer, SECOND).await;
+        assert!(matches!(open, CircuitState::Open { .. }), "{open:?}");
+        tokio::time::sleep(SECOND * 24).await;
+        api.will_receive(batch(&["c"]));
+        seen_after(&observer, SECOND).await
+    };
+    let (_, seen) = tokio::join!(
+        play_before(&api, &handler, own, SECOND * 30, observer.clone()),
+        arrives
+    );
+    assert_eq!(seen, CircuitState::Closed);
+    assert_eq!(deletes(&api), ["c"]);
+    assert_eq!(observer.counters().get(Count::CircuitOpened), 1);
+}
+
 // Rule 8.7: of a batch handler too, and with many workers: one message, and nothing more until it
 // is answered.
 #[tokio::test(start_paused = true)]
