@@ -96,7 +96,8 @@ async fn whatever_a_guest_uses_up_it_is_stopped_by_the_limit_of_that_and_nobody_
     // What the first round left is what the host keeps at hand; of the others nothing is kept.
     until("what the guests used is given back", async || {
         let twice = Used::of(&host);
-        let is_back = twice.memory < once.memory + (64 << 20) && twice.files <= once.files + 4;
+        // Idle connections to SQS are kept for a while: one for each call that was under way at once.
+        let is_back = twice.memory < once.memory + (64 << 20) && twice.files <= once.files + 32;
         is_back.then_some(())
     })
     .await;

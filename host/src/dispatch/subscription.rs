@@ -145,6 +145,11 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         state,
         observer: observer.clone(),
         shutdown: shutdown.clone(),
+        settling_at_most: match subscription.settle {
+            SettleMode::Each => SETTLING,
+            SettleMode::Batched => SETTLING_TOGETHER,
+        }
+        .div_ceil(subscription.workers.get()),
         left: Arc::clone(&left),
     });
 
@@ -183,6 +188,12 @@ pub async fn run(mounted: Mounted, shutdown: Shutdown) -> Ended {
         left: left.load(Relaxed),
     }
 }
+
+/// How many messages of a subscription may be settled at once while its workers go on; with more
+/// workers, one of each.
+const SETTLING: usize = 16;
+/// The same where ten share a call.
+const SETTLING_TOGETHER: usize = 64;
 
 /// How many messages may be held beside those in handlers: the rest of one receive and another.
 const HELD_AHEAD: usize = 19;

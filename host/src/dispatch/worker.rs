@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
 use tokio::time::Instant;
 
-use super::feed::Feed;
+use super::feed::{Feed, Turn};
 use super::gate::CircuitGate;
 use super::live::{Live, Serving};
 use super::lost::interrupted;
@@ -57,30 +59,75 @@ pub(super) struct Worker {
     pub(super) state: Arc<QueueState>,
     pub(super) observer: Observer,
     pub(super) shutdown: Shutdown,
+    /// How many messages of each worker may be settled while it goes on.
+    pub(super) settling_at_most: usize,
     /// Messages whose handler the drain deadline interrupted.
     pub(super) left: Arc<AtomicUsize>,
 }
 
+/// What a handler has been called with, and what follows.
+struct Handled<'a> {
+    turn: Turn<'a>,
+    deliveries: Vec<Delivery>,
+    /// Groups of which a message stays on the queue.
+    left: HashSet<GroupId>,
+    /// Of those groups: not handled, and to be released.
+    behind: Vec<Delivery>,
+    next: Next,
+}
+
+/// What is to be done with messages whose handler has ended.
+enum Next {
+    Settle {
+        serving: Serving,
+        decided: Vec<Settlement>,
+        at_work: Option<AtWork>,
+    },
+    /// Nothing: they are another's, or never began.
+    Leave,
+    /// The drain deadline has come first.
+    GiveBack,
+}
+
 impl Worker {
-    /// Works until the service stops or the pump has ended.
+    /// Works until the service stops or the pump has ended. A message is settled while the next one
+    /// is handled.
     pub(super) async fn run(self: Arc<Self>) {
+        let mut settling = FuturesUnordered::new();
+        let mut unsettled = 0;
         loop {
             let next = tokio::select! {
                 biased;
-                () = self.shutdown.stop.cancelled() => return,
-                next = self.feed.next() => next,
+                () = self.shutdown.stop.cancelled() => break,
+                next = self.feed.next(), if unsettled <= self.settling_at_most => next,
+                Some(settled) = settling.next() => {
+                    unsettled -= settled;
+                    continue;
+                }
             };
-            let Some(deliveries) = next else { return };
-            self.work(deliveries).await;
+            let Some(deliveries) = next else { break };
+            let handling = self.handle(deliveries);
+            tokio::pin!(handling);
+            let handled = loop {
+                tokio::select! {
+                    biased;
+                    handled = &mut handling => break handled,
+                    Some(settled) = settling.next() => unsettled -= settled,
+                }
+            };
+            unsettled += handled.deliveries.len();
+            settling.push(self.finish(handled));
         }
+        while settling.next().await.is_some() {}
     }
 
-    async fn work(&self, mut deliveries: Vec<Delivery>) {
+    /// Calls the handler with messages, and decides what becomes of them.
+    async fn handle(&self, deliveries: Vec<Delivery>) -> Handled<'_> {
         let turn = self.feed.turn(&deliveries);
         let mut left = HashSet::new();
         // Rule 4.4: what may be with another consumer by now is not handled here too.
         let mut behind: Vec<Delivery> = Vec::new();
-        deliveries = deliveries
+        let deliveries: Vec<_> = deliveries
             .into_iter()
             .filter_map(|delivery| {
                 let group = self.feed.group(&delivery);
@@ -97,9 +144,65 @@ impl Worker {
                 Some(delivery)
             })
             .collect();
-        if !deliveries.is_empty() {
-            left.extend(self.handle(deliveries).await);
+        let next = if deliveries.is_empty() {
+            Next::Leave
+        } else {
+            self.called(&deliveries).await
+        };
+        Handled {
+            turn,
+            deliveries,
+            left,
+            behind,
+            next,
         }
+    }
+
+    async fn called(&self, deliveries: &[Delivery]) -> Next {
+        let at_work = self.settler.at_work();
+        // Rule 8.3: begun on a version, ended on it.
+        let serving = self.live.now();
+        tokio::select! {
+            biased;
+            decided = self.call(&serving, deliveries) => Next::Settle { serving, decided, at_work },
+            () = interrupted(&serving, deliveries) => {
+                for delivery in deliveries {
+                    let id = delivery.message.id.as_ref();
+                    self.observer.emit(id, Event::Abandoned);
+                }
+                Next::Leave
+            }
+            () = self.shutdown.deadline.cancelled() => {
+                for delivery in deliveries {
+                    let id = delivery.message.id.as_ref();
+                    self.observer.emit(id, Event::Interrupted);
+                }
+                Next::GiveBack
+            }
+        }
+    }
+
+    /// Settles what was handled, and releases what has to come after it. Answers how many messages
+    /// had been handed to the handler.
+    async fn finish(&self, handled: Handled<'_>) -> usize {
+        let Handled {
+            turn,
+            deliveries,
+            mut left,
+            mut behind,
+            next,
+        } = handled;
+        let messages = deliveries.len();
+        let stay = match next {
+            Next::Settle {
+                serving,
+                decided,
+                at_work,
+            } => self.settle(&serving, deliveries, decided, at_work).await,
+            Next::Leave => self.groups(&deliveries),
+            Next::GiveBack => self.give_back(deliveries).await,
+        };
+        left.extend(stay);
         behind.extend(turn.finish(&left));
         if !behind.is_empty() {
             // Rule 5.12. A release that fails is no matter: the message comes back all the same.
@@ -109,28 +212,19 @@ impl Worker {
                 () = self.shutdown.past_deadline() => {}
             }
         }
+        messages
     }
 
-    /// Calls the handler with messages, which are not none, and settles them. Answers the groups of
-    /// those that are left on the queue.
-    async fn handle(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
-        let at_work = self.settler.at_work();
-        // Rule 8.3: begun on a version, ended on it.
-        let serving = self.live.now();
-        let decided = tokio::select! {
-            biased;
-            decided = self.call(&serving, &deliveries) => decided,
-            () = interrupted(&serving, &deliveries) => return self.abandon(&deliveries),
-            () = self.shutdown.deadline.cancelled() => {
-                for delivery in &deliveries {
-                    self.observer
-                        .emit(delivery.message.id.as_ref(), Event::Interrupted);
-                }
-                return self.give_back(deliveries).await;
-            }
-        };
+    /// Carries out what was decided. Answers the groups of the messages that stay on the queue.
+    async fn settle(
+        &self,
+        serving: &Serving,
+        deliveries: Vec<Delivery>,
+        decided: Vec<Settlement>,
+        at_work: Option<AtWork>,
+    ) -> HashSet<GroupId> {
         let done: Vec<_> = deliveries.iter().map(|_| Ending::default()).collect();
-        let settling = self.settle_all(&serving, &deliveries, decided, &done, at_work);
+        let settling = self.settle_all(serving, &deliveries, decided, &done, at_work);
         tokio::select! {
             () = settling => {}
             // Settlements that are still tried when the deadline has passed get a last moment.
@@ -153,6 +247,11 @@ impl Worker {
         }
         left.extend(self.give_back(unsettled).await);
         left
+    }
+
+    fn groups(&self, deliveries: &[Delivery]) -> HashSet<GroupId> {
+        let groups = deliveries.iter().filter_map(|one| self.feed.group(one));
+        groups.cloned().collect()
     }
 
     /// Calls the handler and decides what becomes of each message.
@@ -434,16 +533,6 @@ impl Worker {
         decided
     }
 
-    /// Leaves messages whose leases are lost to whoever has them (rule 4.4).
-    fn abandon(&self, deliveries: &[Delivery]) -> HashSet<GroupId> {
-        for delivery in deliveries {
-            let id = delivery.message.id.as_ref();
-            self.observer.emit(id, Event::Abandoned);
-        }
-        let groups = deliveries.iter().filter_map(|one| self.feed.group(one));
-        groups.cloned().collect()
-    }
-
     /// Releases what the drain deadline found unfinished.
     async fn give_back(&self, deliveries: Vec<Delivery>) -> HashSet<GroupId> {
         if deliveries.is_empty() {
@@ -453,8 +542,7 @@ impl Worker {
         let released = release_all(&self.settler, &deliveries);
         // Not released in time, they come back when their visibility lapses.
         let _ = tokio::time::timeout(LAST_CALLS, released).await;
-        let groups = deliveries.iter().filter_map(|one| self.feed.group(one));
-        groups.cloned().collect()
+        self.groups(&deliveries)
     }
 }
 

@@ -339,3 +339,67 @@ async fn a_redrive_policy_that_comes_later_decides_what_a_drop_is() {
     assert_eq!(deletes(&api), ["a"]);
     assert_eq!(put_backs(&api), [("b".into(), Duration::ZERO)]);
 }
+
+/// What a handler of 50 ms has begun after a while, of messages whose deletes take two seconds each.
+async fn begun_while_deletes_take_long(
+    received: Vec<crate::sqs::Received>,
+    own: SqsSubscription,
+    after: Duration,
+) -> (Vec<String>, Vec<String>) {
+    let (api, observer) = (Scripted::new(), Observer::of_a_test());
+    let handler = Native::new(HandlerKind::Single, SECOND / 20, |_| Ok(Outcome::Ack));
+    for messages in received.chunks(10) {
+        api.will_receive(messages.to_vec());
+        for _ in messages {
+            api.will_say(On::Delete, Say::Late(SECOND * 2));
+        }
+    }
+    let (_, begun) = tokio::join!(
+        play_before(&api, &handler, own, SECOND * 80, observer),
+        async {
+            tokio::time::sleep(after).await;
+            handler.begun()
+        }
+    );
+    (begun, deletes(&api))
+}
+
+// Rules 1.7 and 5.8: a worker waits for no delete, and keeps the order.
+#[tokio::test(start_paused = true)]
+async fn the_next_message_is_handled_while_the_one_before_is_deleted() {
+    let ids = ["a", "b", "c", "d"];
+    let own = subscription(1);
+    let (begun, deleted) = begun_while_deletes_take_long(batch(&ids), own, SECOND).await;
+    assert_eq!(begun, ids);
+    assert_eq!(deleted, ids);
+}
+
+// Rule 2.3: nor is more held than can be settled at once.
+#[tokio::test(start_paused = true)]
+async fn a_worker_waits_where_too_many_messages_are_being_deleted() {
+    let ids: Vec<_> = (0..40).map(|n| n.to_string()).collect();
+    let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+    for (workers, begun_at_once) in [(1, 17), (3, 21), (20, 40)] {
+        let own = subscription(workers);
+        let received = batch(&ids);
+        let (begun, deleted) = begun_while_deletes_take_long(received, own, SECOND * 2).await;
+        assert_eq!(begun.len(), begun_at_once, "{workers} workers");
+        assert_eq!(deleted.len(), 40);
+    }
+}
+
+// Rule 5.12: of a group the next one waits for the delete, and other groups do not.
+#[tokio::test(start_paused = true)]
+async fn the_next_message_of_a_group_waits_for_the_delete_of_the_one_before() {
+    let in_group = |id: &str| {
+        let mut received = message(id);
+        received.message.group_id = Some(id[..1].into());
+        received
+    };
+    let mut own = subscription(1);
+    own.queue = "q.fifo".parse().unwrap();
+    let received = ["a1", "a2", "b1"].map(in_group).to_vec();
+    let (begun, deleted) = begun_while_deletes_take_long(received, own, SECOND).await;
+    assert_eq!(begun, ["a1", "b1"]);
+    assert_eq!(deleted, ["a1", "b1", "a2"]);
+}
