@@ -193,6 +193,10 @@ pub const GUEST_HANDLES: usize = 10_000;
 /// How many random bytes a guest gets in one call. They are made one by one, with nothing that could
 /// interrupt it.
 pub const GUEST_RANDOM: u64 = 1 << 20;
+/// The largest `.wasm`. Interpreters that bring their library with them have 10 to 50 MiB.
+pub const PLUGIN_FILE: usize = 256 << 20;
+/// The longest file of settings or of digests: ten thousand digests with their names.
+pub const TEXT_FILE: usize = 1 << 20;
 /// How many bytes a value of a guest's environment has at most: each instance gets a copy.
 pub const ENVIRONMENT_VALUE: usize = 64 << 10;
 /// From how many characters on a secret is hidden in what a guest prints. A shorter one stands in

@@ -29,7 +29,7 @@ fn healthy() -> Vec<u8> {
     version("witness", 9)
 }
 
-const GARBAGE: [Garbage; 16] = [
+const GARBAGE: [Garbage; 17] = [
     Garbage {
         name: "nothing",
         make: |path| write(path, b""),
@@ -120,6 +120,15 @@ const GARBAGE: [Garbage; 16] = [
         name: "a device",
         make: |path| symlink("/dev/zero", path).expect("it can be made"),
         says: "a device",
+    },
+    Garbage {
+        name: "a file of holes",
+        make: |path| {
+            let file = fs::File::create(path).expect("it can be made");
+            file.set_len(200 << 30)
+                .expect("the file system knows holes");
+        },
+        says: "it cannot be read: it is 200GiB; a plugin has at most 256MiB",
     },
 ];
 

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::sandbox::EnvValue;
-use crate::limits::ENVIRONMENT_VALUE;
 
 /// Names and values, as a handler finds them.
 #[derive(Clone, Default)]
@@ -120,7 +119,7 @@ fn read_one(
 
 /// The content of a file, without the line break that editors put at the end of one.
 fn content(path: &Path) -> Result<SecretString, String> {
-    let content = crate::file::read_at_most(path, ENVIRONMENT_VALUE)
+    let content = crate::file::read(path, crate::file::VALUE)
         .map_err(|error| format!("cannot be read: {error}"))?;
     let mut text = String::from_utf8(content).map_err(|_| "is not UTF-8 text".to_owned())?;
     if text.ends_with('\n') {
@@ -137,6 +136,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::limits::ENVIRONMENT_VALUE;
 
     fn read(values: &[(&str, EnvValue)]) -> Result<Environment, Vec<(String, String)>> {
         let env = values

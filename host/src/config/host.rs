@@ -138,7 +138,7 @@ impl HostConfig {
     ///
     /// The file cannot be read, or everything that is wrong with it.
     pub fn load(path: &Path) -> Result<HostConfig, Vec<Problem>> {
-        match crate::file::read_text(path) {
+        match crate::file::read_text(path, crate::file::SETTINGS) {
             Ok(text) => Self::parse(path, &text),
             Err(error) => {
                 let message = format!("the file cannot be read: {error}");

@@ -41,6 +41,7 @@ pub use problem::{Class, Level, Note, Place, Problem};
 pub use queue::{QueueName, QueueRef, QueueRefError};
 pub use resolve::{PluginSettings, Resolved, resolve};
 pub use sandbox::{Circuit, EnvValue, Instances, OnLostLease, Reuse, Sandbox};
+pub(crate) use size::shown;
 pub use subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription};
 pub use target::{TargetRef, TargetRefError, TopicName, TopicRef};
 pub use value::duration;

@@ -33,7 +33,7 @@ pub(super) fn read(text: &str) -> Result<u64, String> {
 }
 
 /// A size in the largest unit that shows it whole, as [`read`] reads it.
-pub(super) fn shown(bytes: usize) -> String {
+pub(crate) fn shown(bytes: usize) -> String {
     let whole = UNITS
         .iter()
         .find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));

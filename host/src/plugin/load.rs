@@ -112,11 +112,12 @@ async fn load_compiled(guests: &Arc<Guests>, file: &Path) -> Result<(Plugin, Com
         let (guests, path) = (Arc::clone(guests), file.to_owned());
         // Compiling takes from milliseconds to seconds of CPU, so not on the I/O runtime.
         let work = tokio::task::spawn_blocking(move || {
-            let content = crate::file::read(&path).map_err(|error| LoadError {
-                file: path.clone(),
-                digest: None,
-                reason: format!("it cannot be read: {error}"),
-            })?;
+            let content =
+                crate::file::read(&path, crate::file::PLUGIN).map_err(|error| LoadError {
+                    file: path.clone(),
+                    digest: None,
+                    reason: format!("it cannot be read: {error}"),
+                })?;
             compile(&guests, &path, &content)
         });
         work.await.unwrap_or_else(|panic| {

@@ -199,14 +199,17 @@ impl Work {
             let reason = format!("its mount file {}: {reason}", toml.display());
             return Err(unreadable(kind, reason));
         }
-        let code = crate::file::read(&wasm)
+        let code = crate::file::read(&wasm, crate::file::PLUGIN)
             .map_err(|error| unread(None, format!("it cannot be read: {error}")))?;
         let digest = Digest::of(&code);
         let text = match self.of.toml {
-            Some(_) => Some(crate::file::read_text(&toml).map_err(|error| {
-                let reason = format!("its mount file {} cannot be read: {error}", toml.display());
-                unread(Some(digest), reason)
-            })?),
+            Some(_) => Some(
+                crate::file::read_text(&toml, crate::file::SETTINGS).map_err(|error| {
+                    let reason =
+                        format!("its mount file {} cannot be read: {error}", toml.display());
+                    unread(Some(digest), reason)
+                })?,
+            ),
             None => None,
         };
         // What was read while somebody wrote it is no content that anybody meant.

@@ -15,7 +15,7 @@ impl Pins {
     /// # Errors
     /// Why it cannot be read, or which line is none.
     pub(crate) fn read(list: &Path) -> Result<Self, String> {
-        let text = crate::file::read_text(list)
+        let text = crate::file::read_text(list, crate::file::PINS)
             .map_err(|error| format!("the list of digests cannot be read: {error}"))?;
         Self::parse(&text)
     }
