@@ -107,6 +107,11 @@ impl Run {
             Some(server) => Connection::local(&server.endpoint(), &settings).await,
             None => Connection::open(&settings).await,
         };
+        info!(
+            endpoint = connection.endpoint(),
+            region = connection.region(),
+            "queues are those of"
+        );
         let options = HostOptions {
             drain: self.drain.unwrap_or(config.drain),
             create_missing: local.is_some(),

@@ -27,6 +27,8 @@ pub enum Remedy {
     Key,
     /// To create the queue, or to name another.
     Queue,
+    /// To start what is called, to reach it, or to call something else.
+    Reach,
 }
 
 impl Remedy {
@@ -65,6 +67,7 @@ impl Remedy {
             }
             (_, ErrorClass::Denied) => Self::Permission,
             (_, ErrorClass::Missing) => Self::Queue,
+            ("", ErrorClass::Network) if never_connected(&error.message) => Self::Reach,
             _ => Self::None,
         }
     }
@@ -110,8 +113,20 @@ impl Remedy {
             Self::Queue => {
                 "; create the queue, correct its name or region, or set create_if_missing = true"
             }
+            Self::Reach => {
+                "; nothing answers there: see that it runs, that this machine reaches it, and that \
+                 the endpoint (--endpoint-url, AWS_ENDPOINT_URL, endpoint_url in queuelet.toml) or \
+                 else the region is right"
+            }
         }
     }
+}
+
+/// Whether there was no connection at all, by what the SDK's HTTP client says.
+fn never_connected(message: &str) -> bool {
+    ["tcp connect error", "dns error"]
+        .iter()
+        .any(|says| message.contains(says))
 }
 
 /// Whether a request was refused for its time. AWS says so with the code of a wrong signature and a
@@ -180,6 +195,12 @@ mod tests {
             ),
             ("RequestThrottled", Throttled, "", Remedy::None),
             ("", Network, "", Remedy::None),
+            (
+                "",
+                Network,
+                "dispatch failure: io error: client error (Connect): tcp connect error: refused",
+                Remedy::Reach,
+            ),
         ] {
             let error = error(code, class, message);
             assert_eq!(error.remedy(), want, "{code} {message}");

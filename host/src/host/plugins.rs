@@ -174,10 +174,10 @@ impl Plugins {
     /// Logs what is wrong and what is worth saying.
     pub fn log(&self) {
         for refused in &self.refused {
-            error!("{refused}");
+            error!("{}", one_line(refused));
         }
         for problem in &self.resolved.problems {
-            error!("{problem}");
+            error!("{}", one_line(problem));
         }
         self.log_notes();
     }
@@ -193,7 +193,12 @@ impl Plugins {
 /// Logs something worth saying.
 pub(super) fn log_note(note: &Note) {
     match note.level {
-        Level::Warn => warn!("{note}"),
-        Level::Info => info!("{note}"),
+        Level::Warn => warn!("{}", one_line(note)),
+        Level::Info => info!("{}", one_line(note)),
     }
+}
+
+/// What has lines for people is one line of the log.
+fn one_line(what: &impl std::fmt::Display) -> String {
+    what.to_string().replace("\n  ", ": ")
 }

@@ -30,17 +30,25 @@ pub enum FilterError {
     Directives(#[from] ParseError),
 }
 
+/// What is told where nobody says otherwise. What the SDK says of each provider of credentials it
+/// tried in vain stands in our own error too, once.
+const DEFAULT: &str = "warn,aws_config=error,queuelet=info";
+
+fn is_level(directive: &str) -> bool {
+    directive.trim().parse::<LevelFilter>().is_ok()
+}
+
 /// The filter that `text` means. A level alone is queuelet's own, with no more than warnings of the
 /// libraries it stands on; anything else is in the syntax of tracing's `EnvFilter`.
 fn filter(text: &str) -> Result<EnvFilter, FilterError> {
     let single = !text.contains(['=', ',', '[']);
     let directives = match text.parse::<LevelFilter>() {
         Ok(level) if level > LevelFilter::WARN => {
-            // What the SDK says of each provider of credentials it tried in vain stands in our own
-            // error too, once.
             format!("warn,aws_config=error,queuelet={level}")
         }
         Err(_) if single => return Err(FilterError::NoLevel(text.to_owned())),
+        // Without a level of its own it would silence whatever it does not name.
+        Err(_) if !text.split(',').any(is_level) => format!("{DEFAULT},{text}"),
         _ => text.to_owned(),
     };
     let mut filter = EnvFilter::builder().parse(directives)?;
@@ -61,7 +69,7 @@ fn filter(text: &str) -> Result<EnvFilter, FilterError> {
 }
 
 /// Sends log lines to stderr from now on. `text` is a level (`debug`), or filters as
-/// `queuelet=debug,warn`. What has not been written when the answer is dropped is written then.
+/// `queuelet=debug,warn`; where those have no level alone, what they do not name is told as ever. What has not been written when the answer is dropped is written then.
 ///
 /// The host never waits for whoever reads its log: a thread of its own writes the lines, those that
 /// it cannot keep up with are lost, and so are those that cannot be written.
@@ -111,5 +119,19 @@ mod tests {
         assert!(error.to_string().contains("info"), "{error}");
         assert!(filter("queuelet=loud").is_err());
         assert!(filter("queuelet=debug,hyper=off").is_ok());
+    }
+
+    #[test]
+    fn filters_without_a_level_silence_nothing_that_they_do_not_name() {
+        for (given, says) in [
+            ("quelet=debug", "queuelet=info"),
+            ("queuelet=debug", "queuelet=debug"),
+            ("hyper=debug", "warn"),
+        ] {
+            let filter = filter(given).unwrap().to_string();
+            assert!(filter.contains(says), "{given}: {filter}");
+        }
+        let own = filter("hyper=debug,error").unwrap().to_string();
+        assert!(!own.contains("queuelet"), "{own}");
     }
 }
