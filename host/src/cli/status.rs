@@ -130,6 +130,54 @@ fn print(status: &Status) {
     for line in &status.not_ready {
         say!("not ready: {}", shown(line));
     }
+    for plugin in &status.plugins {
+        for mount in &plugin.mounts {
+            for line in remarks(status, plugin, mount) {
+                say!("{}", shown(&line));
+            }
+        }
+    }
+}
+
+/// What is to be said of a mount that the table and what is not ready do not say.
+fn remarks(status: &Status, plugin: &PluginStatus, mount: &MountStatus) -> Vec<String> {
+    let of = format!("{} on {}", plugin.name, mount.queue);
+    let mut remarks = Vec::new();
+    if let Some(why) = &mount.why
+        && !mount.ending
+        && has_predecessor(plugin)
+    {
+        remarks.push(format!(
+            "to come: {of}: {why}; what was mounted before it is served until then"
+        ));
+    }
+    let circuit = &mount.circuit;
+    if let (false, Some(until)) = (mount.ending, &circuit.until) {
+        remarks.push(format!(
+            "circuit open: {of}: its messages keep failing, so the next one is tried in {}; the log \
+             says why they fail",
+            until_then(until, &status.now)
+        ));
+    }
+    remarks
+}
+
+/// Whether a subscription of the plugin goes on only until another is open.
+fn has_predecessor(plugin: &PluginStatus) -> bool {
+    plugin
+        .mounts
+        .iter()
+        .any(|mount| mount.ending && mount.ready)
+}
+
+/// How long it is from `now` to a moment, in whole seconds.
+fn until_then(moment: &str, now: &str) -> String {
+    let parsed = |text| humantime::parse_rfc3339(text).ok();
+    let Some((moment, now)) = parsed(moment).zip(parsed(now)) else {
+        return moment.to_owned();
+    };
+    let left = moment.duration_since(now).unwrap_or_default();
+    humantime::format_duration(Duration::from_secs(left.as_secs())).to_string()
 }
 
 /// The rows of a plugin: one for each mount, or one for itself.
@@ -148,7 +196,11 @@ fn rows(status: &Status, plugin: &PluginStatus) -> Vec<[String; HEAD.len()]> {
     }
     let mut rows = Vec::new();
     let none = || [const { String::new() }; 6];
-    let mounts = plugin.mounts.iter().map(of_mount);
+    let waits = plugin
+        .mounts
+        .iter()
+        .any(|mount| !mount.ending && !mount.ready);
+    let mounts = plugin.mounts.iter().map(|mount| of_mount(mount, waits));
     let mounts: Vec<_> = mounts.collect();
     let mounts = if mounts.is_empty() {
         vec![none()]
@@ -166,7 +218,8 @@ fn rows(status: &Status, plugin: &PluginStatus) -> Vec<[String; HEAD.len()]> {
     rows
 }
 
-fn of_mount(mount: &MountStatus) -> [String; 6] {
+/// A mount's part of a row; `waits` where one of the plugin's mounts is not open yet.
+fn of_mount(mount: &MountStatus, waits: bool) -> [String; 6] {
     let count = |name: &str| {
         mount
             .counts
@@ -176,6 +229,7 @@ fn of_mount(mount: &MountStatus) -> [String; 6] {
             .to_string()
     };
     let ready = match (mount.ending, mount.ready) {
+        (true, true) if waits => "until the next is",
         (true, _) => "ending",
         (false, true) => "yes",
         (false, false) => "no",
@@ -250,6 +304,19 @@ mod tests {
             shown("a\x1b[31mb\nc\u{202e}d"),
             "a\\u{1b}[31mb\\nc\\u{202e}d"
         );
+    }
+
+    #[test]
+    fn how_long_it_is_until_then_is_said_in_seconds() {
+        let now = "2026-01-02T03:04:05.000Z";
+        for (moment, said) in [
+            ("2026-01-02T03:04:09.900Z", "4s"),
+            ("2026-01-02T03:09:05.000Z", "5m"),
+            ("2026-01-02T03:04:00.000Z", "0s"),
+            ("later", "later"),
+        ] {
+            assert_eq!(until_then(moment, now), said);
+        }
     }
 
     #[test]
