@@ -553,6 +553,42 @@ async fn status_is_a_table_or_the_hosts_own_document() {
 }
 
 #[tokio::test]
+async fn status_says_what_is_to_come_and_when_an_open_circuit_is_tried() {
+    let local = Counted::with(&["jobs", "more"]).await;
+    let mount = "queue = \"more\"\ncircuit_after = 1\ncircuit_pause = \"1h\"\n\
+                 circuit_max_pause = \"1h\"";
+    let folder = Folder::new()
+        .and("outcome", "works", "queue = \"jobs\"")
+        .and("traps", "fails", mount);
+    let (host, admin) = Admin::beside(&folder, &local.endpoint, &[]).await;
+    host.logs_of("jobs", "ready", 1).await;
+    local.sqs.send("more", ACK).await;
+    host.logs("an open circuit", 1, |line| {
+        line.message().starts_with("the circuit is open")
+    })
+    .await;
+    put(
+        &folder.file("works.toml"),
+        "queue = \"jobs\"\nreply = \"nowhere\"",
+    );
+    host.logs("a target that is missing", 1, |line| {
+        line.field("plugin") == "works" && line.message().starts_with("not ready")
+    })
+    .await;
+    let table = Finished::of(admin.command(&[]).output().await);
+    assert_eq!(table.code, Some(0), "the mount before serves: {table:?}");
+    for says in [
+        "to come: works on jobs: ",
+        "nowhere",
+        "until the next is",
+        "circuit open: fails on more: ",
+        "is tried in 59m",
+    ] {
+        assert!(table.stdout.contains(says), "{says}: {}", table.stdout);
+    }
+}
+
+#[tokio::test]
 async fn status_says_what_to_do_where_no_host_answers() {
     let free = TcpListener::bind("127.0.0.1:0")
         .await
