@@ -22,6 +22,7 @@ pub mod local;
 pub mod observe;
 pub mod plugin;
 mod reload;
+mod shown;
 mod shutdown;
 pub mod sqs;
 

@@ -195,6 +195,17 @@ pub const GUEST_HANDLES: usize = 10_000;
 pub const GUEST_RANDOM: u64 = 1 << 20;
 /// The largest `.wasm`. Interpreters that bring their library with them have 10 to 50 MiB.
 pub const PLUGIN_FILE: usize = 256 << 20;
+/// How many component instances a plugin may make: composed ones make tens.
+pub const COMPONENT_INSTANCES: u64 = 1_000;
+/// How deep loops may lie in one another in one function: the compiler's time and memory grow with the
+/// square of it. What people write has less than twenty.
+pub const LOOP_NESTING: u64 = 1_000;
+/// The same for blocks of any kind: a large `switch` is one block a case.
+pub const NESTING: u64 = 50_000;
+/// The longest function.
+pub const FUNCTION_BODY: usize = 4 << 20;
+/// The most functions in all modules of a plugin.
+pub const FUNCTIONS: u64 = 1_000_000;
 /// The longest file of settings or of digests: ten thousand digests with their names.
 pub const TEXT_FILE: usize = 1 << 20;
 /// How many bytes a value of a guest's environment has at most: each instance gets a copy.

@@ -255,6 +255,9 @@ async fn a_component_that_cannot_serve_is_refused_with_its_reason() {
             "NOT_THERE",
         ),
         ("queue = \"jobs\"\nmemory = \"1MiB\"", "begins with"),
+        ("queue = \"jobs\"\nsha256 = []", "it allows no file"),
+        ("queue = \"jobs\"\nsha256 = \"\"", "it allows no file"),
+        ("queue = \"jobs\"\nsha256 = [\"\"]", "it allows no file"),
         (
             "queue = \"jobs\"\nsha256 = [\"0000000000000000000000000000000000000000000000000000000000000000\"]",
             "its SHA-256 is",
@@ -321,6 +324,20 @@ async fn a_file_that_a_list_of_digests_does_not_name_is_refused_until_it_does() 
     })
     .await;
     assert_eq!(refusals(&host).len(), 1);
+    // What serves is held against the list too when only its mount changes.
+    fs::write(&list, format!("{one}  witness.wasm\n")).expect("written");
+    put(
+        &folder.file("witness.toml"),
+        "queue = \"jobs\"\ntimeout = \"3s\"",
+    );
+    let refused = host
+        .logs("the second refusal", 2, |line| {
+            line.message().starts_with("refused")
+        })
+        .await;
+    for says in [&*one, &*two, "sums", "version 2", "keeps serving"] {
+        assert!(refused[1].message().contains(says), "{}", refused[1].text);
+    }
 }
 
 /// The digest of a version of the witness, in full.

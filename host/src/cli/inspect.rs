@@ -8,6 +8,7 @@ use clap::Args;
 use super::options::guests;
 use super::{ExitAs, Outcome, print_json};
 use crate::plugin::{Inspection, inspect};
+use crate::shown::Shown;
 
 /// Say what a plugin's file is.
 #[derive(Debug, Args)]
@@ -32,7 +33,7 @@ impl Inspect {
 }
 
 fn print(inspection: &Inspection) {
-    say!("name        {}", inspection.name);
+    say!("name        {}", Shown::word(&inspection.name));
     say!("sha256      {}", inspection.digest);
     say!("size        {} KiB", inspection.size.div_ceil(1024));
     if inspection.core_module {
@@ -42,6 +43,9 @@ fn print(inspection: &Inspection) {
     say!("contract    {}", inspection.wit);
     for (position, (name, value)) in inspection.descriptor.iter().enumerate() {
         let head = if position == 0 { "descriptor" } else { "" };
+        // As JSON it is quoted, and so escaped.
+        let value = value.to_string();
+        let (name, value) = (Shown::word(name), Shown::word(&value));
         say!("{head:<11} {name} = {value}");
     }
     if inspection.descriptor.is_empty() {
@@ -49,7 +53,7 @@ fn print(inspection: &Inspection) {
     }
     for (position, import) in inspection.imports.iter().enumerate() {
         let head = if position == 0 { "imports" } else { "" };
-        say!("{head:<11} {import}");
+        say!("{head:<11} {}", Shown::word(import));
     }
     say!(
         "granted     nothing by itself, whatever it imports: no files, no environment, no network;"

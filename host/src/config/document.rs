@@ -27,13 +27,15 @@ pub(super) struct Entry {
 /// What a key holds.
 #[derive(Debug, PartialEq)]
 pub(super) enum Node {
-    /// A scalar, as text.
+    /// A string.
     Text(String),
+    /// Another scalar, as text.
+    Bare(String),
     /// `[key]`
     Table(Table),
     /// `[[key]]`
     Tables(Vec<Table>),
-    /// An array of scalars, each as text.
+    /// An array of strings.
     List(Vec<String>),
     /// An array of anything else.
     Array,
@@ -43,7 +45,8 @@ impl Node {
     /// What this is, for a message.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Node::Text(_) => "a value",
+            Node::Text(_) => "a text",
+            Node::Bare(_) => "a number, a flag or a date",
             Node::Table(_) => "a table",
             Node::Tables(_) => "a list of tables",
             Node::List(_) | Node::Array => "an array",
@@ -123,11 +126,11 @@ impl Lines<'_> {
             DeValue::Integer(number) => {
                 // Hexadecimal and its like become decimal; what no machine number holds stays.
                 let decimal = i128::from_str_radix(number.as_str(), number.radix());
-                Node::Text(decimal.map_or_else(|_| number.to_string(), |n| n.to_string()))
+                Node::Bare(decimal.map_or_else(|_| number.to_string(), |n| n.to_string()))
             }
-            DeValue::Float(number) => Node::Text(number.as_str().to_owned()),
-            DeValue::Boolean(flag) => Node::Text(flag.to_string()),
-            DeValue::Datetime(moment) => Node::Text(moment.to_string()),
+            DeValue::Float(number) => Node::Bare(number.as_str().to_owned()),
+            DeValue::Boolean(flag) => Node::Bare(flag.to_string()),
+            DeValue::Datetime(moment) => Node::Bare(moment.to_string()),
             DeValue::Table(table) => Node::Table(self.table(table, place.clone())),
             DeValue::Array(items) => {
                 let tables: Option<Vec<Table>> = items
@@ -178,7 +181,10 @@ mod tests {
             .into_iter()
             .zip(["x", "1000", "16", "1.5", "true", "1979-05-27"])
         {
-            assert_eq!(node, &Node::Text(text.to_owned()));
+            let (Node::Text(read) | Node::Bare(read)) = node else {
+                panic!("{node:?}");
+            };
+            assert_eq!(read, text);
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn read(table: Table) -> Result<BTreeMap<String, EnvValue>, Vec<Probl
     let mut problems = Vec::new();
     for entry in table.entries {
         let value = name(&entry.key).and_then(|()| match entry.node {
-            Node::Text(text) => value(text, &entry.place),
+            Node::Text(text) | Node::Bare(text) => value(text, &entry.place),
             other => Err(format!("it takes one value, and this is {}", other.kind())),
         });
         match value {

@@ -228,7 +228,7 @@ mod tests {
         let contents: [(&[u8], &str); 3] = [
             (b"secret\xff", "not UTF-8"),
             (b"secret\0", "NUL"),
-            (too_long.as_bytes(), "bytes"),
+            (too_long.as_bytes(), "has at most 64KiB"),
         ];
         for (content, says) in contents {
             fs::write(&path, content).unwrap();

@@ -268,7 +268,7 @@ fn endpoint(entry: &Entry) -> Result<String, Box<Problem>> {
 
 fn text(entry: &Entry) -> Result<&str, Box<Problem>> {
     match &entry.node {
-        Node::Text(text) => Ok(text),
+        Node::Text(text) | Node::Bare(text) => Ok(text),
         other => Err(wrong(
             entry,
             format!("it takes one value, and this is {}", other.kind()),
@@ -318,7 +318,7 @@ fn wrong(entry: &Entry, message: String) -> Box<Problem> {
         .setting(&entry.key)
         .at(&entry.place);
     Box::new(match &entry.node {
-        Node::Text(text) => problem.given(text),
+        Node::Text(text) | Node::Bare(text) => problem.given(text),
         _ => problem,
     })
 }

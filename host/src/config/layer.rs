@@ -126,6 +126,9 @@ impl Reading {
                     return;
                 }
             },
+            Node::Bare(text) if !setting.kind.is_list() => {
+                value::read(setting, text, entry.place, &mut self.notes)
+            }
             Node::Text(text) => value::read(setting, text, entry.place, &mut self.notes),
             // As a descriptor spells it.
             Node::List(items) if setting.kind.is_list() => {
@@ -134,6 +137,7 @@ impl Reading {
             other => {
                 let takes = match setting.kind {
                     Kind::Env => "a table of names and values",
+                    kind if kind.is_list() => "a text or a list of texts",
                     _ => "one value",
                 };
                 let message = format!("it takes {takes}, and this is {}", other.kind());
@@ -178,7 +182,7 @@ fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Settin
         .setting(key)
         .at(&entry.place);
     Err(Box::new(match &entry.node {
-        Node::Text(text) => problem.given(text),
+        Node::Text(text) | Node::Bare(text) => problem.given(text),
         _ => problem,
     }))
 }

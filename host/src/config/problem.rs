@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::shown::Shown;
+
 /// Which `SqsError` a problem is (SPEC 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Class {
@@ -57,8 +59,10 @@ impl fmt::Display for Place {
             Place::File {
                 file,
                 line: Some(line),
-            } => write!(f, "{}:{line}", file.display()),
-            Place::File { file, line: None } => write!(f, "{}", file.display()),
+            } => write!(f, "{}:{line}", Shown::sentence(&file.to_string_lossy())),
+            Place::File { file, line: None } => {
+                write!(f, "{}", Shown::sentence(&file.to_string_lossy()))
+            }
             Place::Descriptor => f.write_str("descriptor"),
         }
     }
@@ -264,38 +268,16 @@ impl fmt::Display for Subject<'_> {
             write!(f, " in {place}")?;
         }
         if let Some(plugin) = self.plugin {
-            write!(f, ", plugin {plugin}")?;
+            write!(f, ", plugin {}", Shown::word(plugin))?;
         }
         if let Some(queue) = self.queue {
             write!(f, ", queue {queue}")?;
         }
-        match (self.setting.map(Quoted), self.given.map(Quoted)) {
+        match (self.setting.map(Shown::word), self.given.map(Shown::word)) {
             (Some(setting), Some(given)) => write!(f, ": {setting} = {given}"),
             (Some(setting), None) => write!(f, ": {setting}"),
             (None, Some(given)) => write!(f, ": {given}"),
             (None, None) => Ok(()),
-        }
-    }
-}
-
-/// What somebody wrote, on one line and no longer than a line. A descriptor comes from a guest,
-/// which is not to forge lines of the log.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LONGEST: usize = 200;
-        let mut chars = self.0.chars();
-        for c in chars.by_ref().take(LONGEST) {
-            if c.is_control() {
-                write!(f, "{}", c.escape_default())?;
-            } else {
-                write!(f, "{c}")?;
-            }
-        }
-        match chars.next() {
-            Some(_) => f.write_str("…"),
-            None => Ok(()),
         }
     }
 }

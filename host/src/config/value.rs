@@ -112,7 +112,15 @@ pub(super) fn read(
         }
         Kind::Env => return Err(refuse("it is a table of names and values".to_owned())),
         Kind::HttpRules => Value::HttpRules(each(&text, http_rule).map_err(refuse)?),
-        Kind::Digests => Value::Digests(each(&text, digest).map_err(refuse)?),
+        Kind::Digests => {
+            let digests = each(&text, digest).map_err(refuse)?;
+            if digests.is_empty() {
+                let says = "it allows no file; write the digests of those that may serve, or leave \
+                            it away to allow any";
+                return Err(refuse(says.to_owned()));
+            }
+            Value::Digests(digests)
+        }
         Kind::Fraction => {
             let given = text.parse::<f64>().map_err(|_| {
                 refuse("not a number; write one from 0 to 1, such as 0.5".to_owned())

@@ -28,7 +28,7 @@ use crate::limits::{DEFAULT_MAX_INSTANCES, LARGEST_MEMORY};
 /// The most core instances, memories and tables of one component: what Python and JavaScript guests
 /// need, and some. The pool has as many of each for every place, so that it never runs out of one
 /// while a place is free.
-const CORE_INSTANCES: u32 = 30;
+pub(super) const CORE_INSTANCES: u32 = 30;
 const MEMORIES: u32 = 2;
 const TABLES: u32 = 8;
 /// How many plugins that are being loaded may have an instance at once, beside the calls of those

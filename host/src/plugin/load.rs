@@ -10,19 +10,22 @@ use super::allowance::Allowance;
 use super::bindings::batch::BatchHandlerPre;
 use super::bindings::single::SingleHandlerPre;
 use super::call::{Calling, Linked};
+use super::contained::contained;
 use super::contract::{Exported, exported};
 use super::digest::Digest;
 use super::engine::Guests;
 use super::log::Subject;
+use super::measure::measure;
 use super::module::Format;
 use super::mounted::Plugin;
 use super::rate::Lines;
-use crate::handler::{Failure, HandlerKind};
+use crate::handler::{Failure, HandlerKind, Reason};
 use crate::limits::DESCRIPTOR_TIMEOUT;
+use crate::shown::Shown;
 
 /// A file that cannot be a plugin. The author of the plugin mends it.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{}{}: {reason}", file.display(), short(digest))]
+#[error("{}{}: {}", Shown::sentence(&file.to_string_lossy()), short(digest), Shown::sentence(reason))]
 pub struct LoadError {
     /// The file.
     pub file: PathBuf,
@@ -149,7 +152,7 @@ pub(crate) async fn probe(
     let allowance = Allowance::probe(Arc::clone(&lines));
     let probed = ask(guests, &compiled.name, &short, linked.clone(), allowance)
         .await
-        .map_err(|failure| fail(format!("its descriptor could not be read: {failure}")))?;
+        .map_err(|failure| fail(undescribed(&failure)))?;
     Ok(Plugin {
         name: Arc::clone(&compiled.name),
         digest: compiled.digest,
@@ -174,13 +177,15 @@ pub(crate) fn compile(guests: &Guests, file: &Path, content: &[u8]) -> Result<Co
     };
     let refuse = |reason: String| fail(one_line(&reason));
     let format = Format::of(content).map_err(refuse)?;
-    let encoded = format.component(content).map_err(refuse)?;
-    let component = Component::new(guests.engine(), &encoded).map_err(|error| {
-        fail(format!(
-            "it does not compile: {}",
-            one_line(&format!("{error:#}"))
-        ))
-    })?;
+    let compiled = contained(|| {
+        let encoded = format.component(content)?;
+        measure(&encoded)?;
+        Component::new(guests.engine(), &encoded)
+            .map_err(|error| format!("it does not compile: {error:#}"))
+    });
+    let component = compiled
+        .unwrap_or_else(|panic| Err(format!("the compiler failed on it: {panic}")))
+        .map_err(refuse)?;
     let ty = component.component_type();
     let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name)).map_err(fail)?;
     let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else {
@@ -215,6 +220,17 @@ fn link(guests: &Guests, compiled: &Compiled) -> Result<Linked, String> {
         HandlerKind::Batch => BatchHandlerPre::new(pre).map(Linked::Batch),
     }
     .map_err(missing)
+}
+
+/// Why a plugin did not say what it is. No mount is asked yet, so none of its settings is to blame.
+fn undescribed(failure: &Failure) -> String {
+    match failure.reason {
+        Reason::Timeout => format!(
+            "its descriptor could not be read: it had not said it after {DESCRIPTOR_TIMEOUT:?}, in \
+             which every plugin must"
+        ),
+        _ => format!("its descriptor could not be read: {failure}"),
+    }
 }
 
 /// What an instance says and shows.
@@ -261,4 +277,31 @@ async fn ask(
 
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_error_is_one_line_whatever_the_file_and_its_author_say() {
+        let error = LoadError {
+            file: "plugins/a\nb.wasm".into(),
+            digest: None,
+            reason: format!("it exports \u{1b}[2J{}", "x".repeat(90_000)),
+        };
+        let text = error.to_string();
+        let begins = "plugins/a\\nb.wasm: it exports \\u{1b}[2Jxxx";
+        assert!(text.starts_with(begins), "{text}");
+        assert!(text.len() < 5000, "{}", text.len());
+    }
+
+    #[test]
+    fn a_descriptor_that_hangs_is_not_blamed_on_a_setting() {
+        let hangs = undescribed(&Failure::new(Reason::Timeout, "the limit (`timeout`)"));
+        assert!(hangs.contains("after 5s"), "{hangs}");
+        assert!(!hangs.contains("`timeout`"), "{hangs}");
+        let traps = undescribed(&Failure::new(Reason::Trap, "it panicked"));
+        assert!(traps.ends_with("read: trap: it panicked"), "{traps}");
+    }
 }

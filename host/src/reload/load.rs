@@ -223,13 +223,6 @@ impl Work {
             mount_file: text.map(|text| MountFile { path: toml, text }),
             size: code.len() as u64,
         };
-        match known {
-            Some(known) if known.content == content => return Ok(Prepared::Same(content)),
-            Some(known) if known.content.wasm == digest => {
-                return Ok(Prepared::Reused(read, known));
-            }
-            _ => {}
-        }
         let refused = |unfinished, reason: String| Refusal {
             unfinished,
             digest: Some(digest),
@@ -240,6 +233,14 @@ impl Work {
             let name = format!("{}.wasm", self.stem.to_string_lossy());
             let checked = Pins::read(list).and_then(|pins| pins.check(&name, digest));
             checked.map_err(|reason| refused(false, format!("{}: {reason}", list.display())))?;
+        }
+        // After the pins: what serves may be in them no more.
+        match known {
+            Some(known) if known.content == content => return Ok(Prepared::Same(content)),
+            Some(known) if known.content.wasm == digest => {
+                return Ok(Prepared::Reused(read, known));
+            }
+            _ => {}
         }
         match compile(&self.guests, &wasm, &code) {
             Ok(compiled) => Ok(Prepared::Compiled(read, Box::new(compiled))),

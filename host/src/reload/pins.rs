@@ -20,10 +20,12 @@ impl Pins {
         Self::parse(&text)
     }
 
-    /// Reads lines of `HEX  NAME` or `HEX *NAME`; `#` begins a comment. A name may stand in several
+    /// Reads lines of `HEX  NAME` or `HEX *NAME`, with a `\` before HEX where NAME has escapes; `#` begins a comment. A name may stand in several
     /// lines, and have any of their digests. Of a path the name of the file counts.
     fn parse(text: &str) -> Result<Self, String> {
         let mut pins = Self::default();
+        // Some editors begin a text with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (place, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -68,16 +70,54 @@ pub(crate) fn not_allowed(digest: Digest, allowed: &[Digest]) -> String {
 }
 
 fn pair(line: &str) -> Option<(Digest, String)> {
+    let (is_escaped, line) = match line.strip_prefix('\\') {
+        Some(rest) => (true, rest),
+        None => (false, line),
+    };
     let (digest, rest) = line.split_once([' ', '\t'])?;
     let path = rest.trim_start();
     let path = path.strip_prefix('*').unwrap_or(path);
-    let name = Path::new(path).file_name()?.to_str()?;
+    let path = match is_escaped {
+        true => unescaped(path)?,
+        false => path.to_owned(),
+    };
+    let name = Path::new(&path).file_name()?.to_str()?;
     Some((digest.parse().ok()?, name.to_owned()))
+}
+
+/// What sha256sum means by a name with escapes.
+fn unescaped(text: &str) -> Option<String> {
+    let mut chars = text.chars();
+    let mut plain = String::with_capacity(text.len());
+    while let Some(c) = chars.next() {
+        plain.push(match c {
+            '\\' => match chars.next()? {
+                '\\' => '\\',
+                'n' => '\n',
+                'r' => '\r',
+                _ => return None,
+            },
+            c => c,
+        });
+    }
+    Some(plain)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Rule 8.2.
+    #[test]
+    fn a_byte_order_mark_and_escaped_names_are_read_as_they_are_meant() {
+        let digest = Digest::of(b"1");
+        let text = format!("\u{feff}{digest}  a.wasm\n\\{digest}  plugins/b\\\\c\\nd.wasm\n");
+        let pins = Pins::parse(&text).unwrap();
+        assert_eq!(pins.check("a.wasm", digest), Ok(()));
+        assert_eq!(pins.check("b\\c\nd.wasm", digest), Ok(()));
+        let unknown = Pins::parse(&format!("\\{digest}  b\\x.wasm\n")).unwrap_err();
+        assert!(unknown.contains("line 1"), "{unknown}");
+    }
 
     // Rule 8.2.
     #[test]

@@ -17,6 +17,7 @@ use crate::reload::load::Candidate;
 use crate::reload::machine::{Machine, Refusal};
 use crate::reload::stamp::Stem;
 use crate::reload::surroundings::Mount;
+use crate::shown::Shown;
 
 /// One subscription, from its opening to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,10 +132,14 @@ impl Entry {
         let mount = serving
             .is_some_and(|version| Some(version.content.wasm) == refusal.digest)
             .then(|| file.with_extension("toml"));
+        // Both may hold what a stranger wrote.
+        let file = mount.as_deref().unwrap_or(file).to_string_lossy();
+        let file = Shown::sentence(&file).to_string();
+        let reason = Shown::sentence(&refusal.reason).to_string();
         PluginEvent::Refused {
-            file: mount.as_deref().unwrap_or(file),
+            file: Path::new(&file),
             digest: refusal.digest,
-            reason: &refusal.reason,
+            reason: &reason,
             serving: serving.map(|version| (version.number, version.content.wasm)),
         }
         .emit(&self.name);
