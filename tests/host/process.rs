@@ -135,9 +135,15 @@ impl Lines {
 
 impl Process {
     pub(crate) fn start(mut command: Command) -> Self {
-        let mut child = command
+        command
             .env("QUEUELET_LOG", "info,queuelet=debug")
-            .env("QUEUELET_LOG_FORMAT", "json")
+            .env("QUEUELET_LOG_FORMAT", "json");
+        Self::start_as_it_is(command)
+    }
+
+    /// A process whose log is what its command says.
+    pub(crate) fn start_as_it_is(mut command: Command) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -120,3 +120,27 @@ async fn a_value_that_is_not_there_stops_the_host_before_it_receives() {
         said.assert_refused(&["env.A", "NOT_SET", "env.B", "/not/there"]);
     }
 }
+
+// Rule 9.4: nobody who sends messages writes lines of the log.
+#[tokio::test]
+async fn a_message_forges_no_line_of_the_log() {
+    let local = Counted::with(&["jobs"]).await;
+    let folder = Folder::with("outcome", "queue = \"jobs\"");
+    let mut command = queuelet(&["run", "--plugins", folder.arg()]);
+    command
+        .env("AWS_ENDPOINT_URL", &local.endpoint)
+        .env("QUEUELET_LOG_FORMAT", "text");
+    let host = Process::start_as_it_is(command);
+    let forged = "2026-01-02T03:04:05.000000Z ERROR queuelet: forged";
+    let body = format!(r#"{{"do":"x\n{forged}\r\u2028{forged}"}}"#);
+    local.sqs.send("jobs", &body).await;
+    let lines = host
+        .logs("the failure", 1, |line| {
+            line.text.contains("handler failed")
+        })
+        .await;
+    assert!(lines[0].text.contains("forged"), "{}", lines[0].text);
+    let begins = host.lines(|line| line.text.starts_with("2026-01-02"));
+    assert!(begins.is_empty(), "{begins:?}");
+    assert!(!lines[0].text.contains(['\r', '\u{2028}']));
+}

@@ -8,6 +8,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{Class, Place, Problem};
+use super::vocabulary::{Kind, Setting};
 
 /// A table of a file, its entries in the order of the file.
 #[derive(Debug, PartialEq)]
@@ -73,11 +74,12 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Table, Vec<Problem>> {
             let Some(span) = error.span() else {
                 return problem.at(&Place::file(file));
             };
-            let place = lines.place(span.start);
+            let begins = span.start;
+            let place = lines.place(begins);
             match text
                 .get(span)
                 .map(str::trim)
-                .filter(|part| !part.is_empty())
+                .filter(|part| !part.is_empty() && lines.is_of_setting(begins))
             {
                 Some(part) => problem.given(part).at(&place),
                 None => problem.at(&place),
@@ -93,6 +95,16 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
+    /// Whether a line sets what is no secret; any other may be one of `[env]`, which is shown to
+    /// nobody.
+    fn is_of_setting(&self, offset: usize) -> bool {
+        let before = self.text.get(..offset).unwrap_or_default();
+        let begins = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = self.text.get(begins..).unwrap_or_default();
+        let key = line.split(['=', '\n']).next().unwrap_or_default().trim();
+        Setting::of(key).is_some_and(|setting| setting.kind != Kind::Env)
+    }
+
     fn place(&self, offset: usize) -> Place {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();

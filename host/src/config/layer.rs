@@ -163,9 +163,14 @@ impl Reading {
 /// The setting that a key names, where it may stand here.
 fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Setting, Box<Problem>> {
     let key = entry.key.as_str();
+    // What was meant for `[env]` perhaps, and is shown to nobody.
+    let mut may_be_secret = false;
     let message = match Setting::of(key) {
         Some(setting) if writer.may_set(setting) => return Ok(setting),
-        Some(_) => writer.why_not().to_owned(),
+        Some(setting) => {
+            may_be_secret = setting.kind == Kind::Env;
+            writer.why_not().to_owned()
+        }
         None => {
             let served = SETTINGS.iter().filter(|setting| writer.may_set(setting));
             let keys = served
@@ -173,7 +178,10 @@ fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Settin
                 .chain(also.iter().copied());
             let guess = match nearest(key, keys.clone()) {
                 Some(near) => format!("the nearest is `{near}`"),
-                None => format!("the known names are {}", listed(keys)),
+                None => {
+                    may_be_secret = true;
+                    format!("the known names are {}", listed(keys))
+                }
             };
             format!("no setting has this name; {guess}")
         }
@@ -182,7 +190,11 @@ fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Settin
         .setting(key)
         .at(&entry.place);
     Err(Box::new(match &entry.node {
+<<<<<<< HEAD
         Node::Text(text) | Node::Bare(text) => problem.given(text),
+=======
+        Node::Text(text) if !may_be_secret => problem.given(text),
+>>>>>>> adfcd60 (A record of the log is one line, and no problem of a file shows what may be a value of the environment)
         _ => problem,
     }))
 }

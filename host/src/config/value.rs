@@ -110,7 +110,15 @@ pub(super) fn read(
             // In bounds of two `usize`, so it is one.
             Value::Size(given as usize)
         }
-        Kind::Env => return Err(refuse("it is a table of names and values".to_owned())),
+        // A text may hold a value of it, which is shown to nobody.
+        Kind::Env => {
+            return Err(Box::new(
+                Problem::new(setting.class(), "it is a table of names and values")
+                    .setting(setting.key)
+                    .allowed(setting.kind.allowed())
+                    .at(&place),
+            ));
+        }
         Kind::HttpRules => Value::HttpRules(each(&text, http_rule).map_err(refuse)?),
         Kind::Digests => {
             let digests = each(&text, digest).map_err(refuse)?;

@@ -7,6 +7,7 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 
+use super::one_line::OneLine;
 use crate::limits::WAITING_LINES;
 
 /// How log lines look.
@@ -82,14 +83,21 @@ pub fn init_logging(format: LogFormat, text: &str) -> Result<WorkerGuard, Filter
         .buffered_lines_limit(WAITING_LINES)
         .finish(std::io::stderr());
     let lines = tracing_subscriber::fmt()
-        .with_writer(writer)
         .with_env_filter(filter)
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal());
     // Only the first call in a process counts: a library's user may have set up its own.
     let _ = match format {
-        LogFormat::Text => lines.with_target(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => lines
+            .with_target(false)
+            .with_writer(move || OneLine(writer.clone()))
+            .try_init(),
+        // JSON escapes by itself.
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_writer(writer)
+            .try_init(),
     };
     Ok(guard)
 }

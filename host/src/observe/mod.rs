@@ -5,6 +5,7 @@ mod event;
 mod logging;
 mod metrics;
 mod observer;
+mod one_line;
 mod plugin;
 mod readiness;
 

@@ -264,3 +264,32 @@ fn the_first_retry_delay_is_not_above_the_longest() {
     assert_eq!(retry.max_delay, Duration::from_secs(600));
     assert_eq!(retry.jitter, 0.25);
 }
+
+// Rule 9.1: a value that was meant for a plugin's environment is shown to nobody, whatever is wrong
+// with the file.
+#[test]
+fn a_value_of_the_environment_is_in_no_problem() {
+    for text in [
+        "[env]\nTOKEN = hush-hush",
+        "[env]\nTOKEN = 'hush-hush",
+        "[env]\nTOKEN: 'hush-hush'",
+        "[env]\nTOKEN = 'hush-hush'\nTOKEN = 'hush-hush'",
+        "[env]\nTOKEN = 'hush-hush' x",
+        "[env]\nTOKEN = \"hush-hush\\q\"",
+        "[env]\nTOKEN = ['hush-hush']",
+        "[env]\nTOKEN = \"hush-hush\\u0000\"",
+        "env = {TOKEN = 'hush-hush'",
+        "env = 'TOKEN=hush-hush'",
+        "env = ['TOKEN=hush-hush']",
+        "TOKEN = 'hush-hush'",
+        "[envs]\nTOKEN = 'hush-hush'",
+        "env.TOKEN = 'hush-hush'\nenv.TOKEN.x = 'hush-hush'",
+        "[env]\nTOKEN = '''hush-hush",
+    ] {
+        let problems = refused(single(&format!("queue = 'orders'\n{text}")));
+        assert!(!problems.is_empty(), "{text}");
+        for problem in problems {
+            assert!(!problem.contains("hush"), "{text}: {problem}");
+        }
+    }
+}
