@@ -190,11 +190,7 @@ fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Settin
         .setting(key)
         .at(&entry.place);
     Err(Box::new(match &entry.node {
-<<<<<<< HEAD
-        Node::Text(text) | Node::Bare(text) => problem.given(text),
-=======
-        Node::Text(text) if !may_be_secret => problem.given(text),
->>>>>>> adfcd60 (A record of the log is one line, and no problem of a file shows what may be a value of the environment)
+        Node::Text(text) | Node::Bare(text) if !may_be_secret => problem.given(text),
         _ => problem,
     }))
 }
