@@ -352,7 +352,7 @@ mod tests {
     #[tokio::test]
     async fn a_waiter_that_is_dropped_takes_no_place_and_hands_on_one_that_it_was_given() {
         let places = places(1);
-        let first = places.enter(A).await;
+        let first = places.enter(B).await;
         let mut gives_up = Box::pin(places.enter(A));
         let mut is_given = Box::pin(places.enter(A));
         let mut last = Box::pin(places.enter(B));
