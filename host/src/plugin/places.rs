@@ -360,7 +360,7 @@ mod tests {
         assert!((&mut is_given).now_or_never().is_none());
         assert!((&mut last).now_or_never().is_none());
         drop(gives_up);
-        assert_eq!(places.of(A), (1, 1));
+        assert_eq!((places.of(A), places.of(B)), ((0, 1), (1, 1)));
         drop(first);
         // The place is the second one's, though it has not been told yet.
         assert_eq!((places.of(A), places.of(B)), ((1, 0), (0, 1)));
