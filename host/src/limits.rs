@@ -197,6 +197,9 @@ pub const GUEST_RANDOM: u64 = 1 << 20;
 pub const PLUGIN_FILE: usize = 256 << 20;
 /// How many component instances a plugin may make: composed ones make tens.
 pub const COMPONENT_INSTANCES: u64 = 1_000;
+/// How many types of instances and components may lie within others: a world has one for each of its
+/// interfaces.
+pub const TYPES_IN_TYPES: u64 = 300;
 /// How deep loops may lie in one another in one function: the compiler's time and memory grow with the
 /// square of it. What people write has less than twenty.
 pub const LOOP_NESTING: u64 = 1_000;

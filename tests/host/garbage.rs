@@ -8,6 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 use queuelet::plugin::Digest;
+use wasm_encoder::{
+    Component, ComponentExportKind, ComponentExportSection, ComponentInstanceSection,
+    ComponentTypeSection, InstanceType, NestedComponentSection,
+};
 
 use crate::folder::Folder;
 use crate::guests;
@@ -25,11 +29,54 @@ struct Garbage {
 /// A component of the exports of another world: an empty one with a name.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
+/// So many components around one another, each with four instances of the next.
+fn tower(floors: u32) -> Vec<u8> {
+    let floor = |inner: Component, _| {
+        let mut instances = ComponentInstanceSection::new();
+        for _ in 0..4 {
+            instances.instantiate::<[(&str, ComponentExportKind, u32); 0], &str>(0, []);
+        }
+        let mut outer = Component::new();
+        outer.section(&NestedComponentSection(&inner));
+        outer.section(&instances);
+        outer
+    };
+    (0..floors).fold(Component::new(), floor).finish()
+}
+
+/// Types of instances in one another.
+fn deep_types(depth: u32) -> Vec<u8> {
+    let deeper = |inner: InstanceType, _| {
+        let mut outer = InstanceType::new();
+        outer.ty().instance(&inner);
+        outer
+    };
+    let ty = (0..depth).fold(InstanceType::new(), deeper);
+    let mut types = ComponentTypeSection::new();
+    types.instance(&ty);
+    let mut component = Component::new();
+    component.section(&types);
+    component.finish()
+}
+
+/// A component that exports an empty instance.
+fn exporting(name: &str) -> Vec<u8> {
+    let mut component = Component::new();
+    component.section(&NestedComponentSection(&Component::new()));
+    let mut instances = ComponentInstanceSection::new();
+    instances.instantiate::<[(&str, ComponentExportKind, u32); 0], &str>(0, []);
+    component.section(&instances);
+    let mut exports = ComponentExportSection::new();
+    exports.export(name, ComponentExportKind::Instance, 0, None);
+    component.section(&exports);
+    component.finish()
+}
+
 fn healthy() -> Vec<u8> {
     version("witness", 9)
 }
 
-const GARBAGE: [Garbage; 17] = [
+const GARBAGE: [Garbage; 20] = [
     Garbage {
         name: "nothing",
         make: |path| write(path, b""),
@@ -130,6 +177,21 @@ const GARBAGE: [Garbage; 17] = [
         },
         says: "it cannot be read: it is 200GiB; a plugin has at most 256MiB",
     },
+    Garbage {
+        name: "components in components",
+        make: |path| write(path, &tower(19)),
+        says: "there are 366503875925 component instances that it makes, and there may be 1000",
+    },
+    Garbage {
+        name: "types in types",
+        make: |path| write(path, &deep_types(900)),
+        says: "there are 901 types within types in it, and there may be 300",
+    },
+    Garbage {
+        name: "an export of 90 KB",
+        make: |path| write(path, &exporting(&"a".repeat(90_000))),
+        says: "aaaaaaaaaa",
+    },
 ];
 
 fn content(guest: &str) -> Vec<u8> {
@@ -193,6 +255,7 @@ async fn garbage_in_the_place_of_a_plugin_is_refused_once_and_the_last_good_vers
         assert!(said.contains("witness.wasm"), "{name}: {said}");
         assert!(said.contains(garbage.says), "{name}: {said}");
         assert!(said.contains("version 1 ("), "{name}: {said}");
+        assert!(said.len() < 8_000, "{name}: {} bytes", said.len());
         assert!(said.ends_with("keeps serving"), "{name}: {said}");
         local.sqs.send("jobs", "0").await;
         host.logs_of("jobs", "handled", n).await;

@@ -144,7 +144,7 @@ pub(crate) async fn probe(
     let fail = |reason: String| LoadError {
         file: file.to_owned(),
         digest: Some(compiled.digest),
-        reason,
+        reason: one_line(&reason),
     };
     let linked = link(guests, compiled).map_err(fail)?;
     let short: Arc<str> = compiled.digest.short().into();
@@ -170,14 +170,14 @@ pub(crate) async fn probe(
 /// Compiles the content of `file`. It takes from milliseconds to seconds of CPU.
 pub(crate) fn compile(guests: &Guests, file: &Path, content: &[u8]) -> Result<Compiled, LoadError> {
     let digest = Digest::of(content);
-    let fail = |reason| LoadError {
+    let refuse = |reason: String| LoadError {
         file: file.to_owned(),
         digest: Some(digest),
-        reason,
+        reason: one_line(&reason),
     };
-    let refuse = |reason: String| fail(one_line(&reason));
     let format = Format::of(content).map_err(refuse)?;
     let compiled = contained(|| {
+        measure(content)?;
         let encoded = format.component(content)?;
         measure(&encoded)?;
         Component::new(guests.engine(), &encoded)
@@ -187,10 +187,10 @@ pub(crate) fn compile(guests: &Guests, file: &Path, content: &[u8]) -> Result<Co
         .unwrap_or_else(|panic| Err(format!("the compiler failed on it: {panic}")))
         .map_err(refuse)?;
     let ty = component.component_type();
-    let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name)).map_err(fail)?;
+    let exported = exported(ty.exports(guests.engine()).map(|(name, _)| name)).map_err(refuse)?;
     let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else {
         let reason = "its name is not UTF-8 text, and it is named by it everywhere: rename it";
-        return Err(fail(reason.into()));
+        return Err(refuse(reason.into()));
     };
     Ok(Compiled {
         name: name.into(),
@@ -275,8 +275,10 @@ async fn ask(
     guests.run(&lane, asked).await
 }
 
+/// A reason in one line and of the length of one: names of the plugin's author stand in it.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Shown::sentence(&line).to_string()
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ use wasmparser::{
 
 use super::engine::CORE_INSTANCES;
 use crate::config::shown;
-use crate::limits::{COMPONENT_INSTANCES, FUNCTION_BODY, FUNCTIONS, LOOP_NESTING, NESTING};
+use crate::limits::{
+    COMPONENT_INSTANCES, FUNCTION_BODY, FUNCTIONS, LOOP_NESTING, NESTING, TYPES_IN_TYPES,
+};
 
 /// Refuses what would take too much to compile.
 ///
@@ -31,6 +33,15 @@ pub(super) fn measure(component: &[u8]) -> Result<(), String> {
                 within(functions, FUNCTIONS, "functions in it")?;
             }
             Payload::CodeSectionEntry(body) => function(&body)?,
+            Payload::ComponentTypeSection(types) => {
+                types_in_types(component.get(types.range()).unwrap_or_default())?;
+            }
+            // What a module says of its types is a component again.
+            Payload::CustomSection(custom) => {
+                if custom.name().starts_with("component-type") {
+                    types_in_types(custom.data())?;
+                }
+            }
             Payload::End(_) => {
                 let Some(done) = around.pop() else { break };
                 match around.last_mut() {
@@ -191,6 +202,17 @@ fn section(around: &mut [Scope], payload: Payload<'_>) -> Result<Option<()>, Str
         _ => {}
     }
     Ok(Some(()))
+}
+
+/// Whether types lie in one another so deep that reading them, which the compiler does by recursion,
+/// would take the whole stack. Each that lies in another begins with these two bytes, so there are no
+/// more levels than pairs of them.
+fn types_in_types(section: &[u8]) -> Result<(), String> {
+    let pairs = section.windows(2);
+    let count = pairs
+        .filter(|pair| matches!(pair, [1, 0x41 | 0x42]))
+        .count();
+    within(count as u64, TYPES_IN_TYPES, "types within types in it")
 }
 
 /// Whether a function is one that the compiler ends with.

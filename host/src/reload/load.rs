@@ -244,6 +244,7 @@ impl Work {
         }
         match compile(&self.guests, &wasm, &code) {
             Ok(compiled) => Ok(Prepared::Compiled(read, Box::new(compiled))),
+            Err(error) if code.is_empty() => Err(refused(true, error.reason)),
             Err(error) if is_cut(&code) => {
                 let reason = format!("it ends in the middle: copy it again; {}", error.reason);
                 Err(refused(true, reason))
