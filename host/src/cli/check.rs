@@ -54,6 +54,7 @@ impl Check {
         } else {
             print(&plugins);
             print_online(&online);
+            sum_up(&plugins, &online);
         }
         if !plugins.has_problems() && online.iter().any(|(_, probe)| probe.is_wrong()) {
             return Ok(ExitCode::FAILURE);
@@ -107,10 +108,6 @@ fn print_online(online: &Online) {
                 say!("not tried: {line}");
             }
         }
-    }
-    let wrong = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
-    if wrong > 0 {
-        complain!("error: {wrong} of {} tries failed", online.len());
     }
     let is_denied = |probe: &Probe| matches!(probe.verdict, Verdict::Denied(_));
     if online.iter().any(|(_, probe)| is_denied(probe)) {
@@ -167,6 +164,15 @@ fn print(plugins: &Plugins) {
     }
     for problem in &plugins.resolved.problems {
         complain!("error: {problem}");
+    }
+}
+
+/// What it comes to.
+fn sum_up(plugins: &Plugins, online: &Online) {
+    let failed = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
+    if failed > 0 {
+        complain!("error: {failed} of {} tries failed", online.len());
+        return;
     }
     let wrong = plugins.refused.len() + plugins.resolved.problems.len();
     let warnings = plugins

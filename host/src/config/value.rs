@@ -205,12 +205,25 @@ fn digest(text: &str) -> Result<Digest, String> {
     read.map_err(|_| format!("{text:?} is no SHA-256 digest of 64 hexadecimal digits"))
 }
 
-/// Reads a list with commas between its items. An empty text is an empty list.
+/// Reads a list with commas between its items. An empty text is an empty list, and
+/// everything that is wrong with one is told at once.
 fn each<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    text.split(',').map(|item| read(item.trim())).collect()
+    let items = text.split(',').map(|item| read(item.trim()));
+    let (mut read, mut wrong) = (Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Ok(item) => read.push(item),
+            Err(why) => wrong.push(why),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(read)
+    } else {
+        Err(wrong.join("; "))
+    }
 }
 
 fn group(text: &str) -> Result<String, String> {

@@ -293,3 +293,13 @@ fn a_value_of_the_environment_is_in_no_problem() {
         }
     }
 }
+
+// Rule 1.11: of a list too.
+#[test]
+fn everything_that_is_wrong_with_a_list_is_told_at_once() {
+    let text = "queue = 'orders'\nhttp = ['ftp://x', 'fine.example.com', 'a.example.com:99999']";
+    let problem = only(refused(single(text)));
+    for says in ["ftp", "99999"] {
+        assert!(problem.contains(says), "{problem}");
+    }
+}
