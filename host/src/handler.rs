@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::line;
+
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -279,12 +281,47 @@ pub struct PublishError {
     pub retry: bool,
 }
 
+/// How the host speaks of what a handler said (rules 9.1 and 9.4): its errors quote the handler.
+pub trait Voice: Send + Sync {
+    /// `text` as it may stand in a line of the log: without the handler's secrets, on one line, and
+    /// no longer than one.
+    fn words(&self, text: &str) -> String;
+
+    /// Whether one more line of what a handler can cause without end may be written now. One that
+    /// may not counts as left out.
+    fn may_say(&self) -> bool;
+}
+
+impl fmt::Debug for dyn Voice + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Voice")
+    }
+}
+
+/// Of a handler that has no secrets, and that nobody need be kept from.
+pub(crate) struct Plain;
+
+impl Voice for Plain {
+    fn words(&self, text: &str) -> String {
+        line::words(text)
+    }
+
+    fn may_say(&self) -> bool {
+        true
+    }
+}
+
 /// Something that handles messages: a plugin, or in tests a closure.
 ///
 /// `dispatch` calls the method that [`Handler::kind`] names and no other.
 pub trait Handler: Send + Sync + 'static {
     /// Which of the two calls it takes.
     fn kind(&self) -> HandlerKind;
+
+    /// How the host speaks of it.
+    fn voice(&self) -> Arc<dyn Voice> {
+        Arc::new(Plain)
+    }
 
     /// Handles one message.
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer>;

@@ -18,6 +18,7 @@ mod file;
 pub mod handler;
 pub mod host;
 pub mod limits;
+mod line;
 pub mod local;
 pub mod observe;
 pub mod plugin;

@@ -216,8 +216,13 @@ pub const ENVIRONMENT_VALUE: usize = 64 << 10;
 /// From how many characters on a secret is hidden in what a guest prints. A shorter one stands in
 /// ordinary text by chance.
 pub const HIDDEN_SECRET: usize = 6;
-/// How many log lines wait for whoever reads them, before those that come are lost: 128 MB of the
-/// longest of a guest's.
+/// The longest name of a guest's (a destination, a group, a header) that an error shows: the longest
+/// that AWS knows.
+pub const GUEST_NAME: usize = 256;
+/// How many bytes of log lines wait for whoever reads them, before those that come are left out: two
+/// seconds of the most that one plugin may say.
+pub const WAITING_LOG: usize = 16 << 20;
+/// How many log lines wait, however short they are.
 pub const WAITING_LINES: usize = 16_384;
 
 // ---- a handler's own HTTP --------------------------------------------------------------------

@@ -231,6 +231,27 @@ async fn a_flood_of_lines_is_thinned_and_the_log_says_by_how_much() {
     assert!(left_out + written.len() as u64 >= all - 2, "{told:?}");
 }
 
+// Rules 6.6 and 9.4.
+#[tokio::test]
+async fn what_the_host_says_of_a_handler_that_publishes_without_end_is_thinned_and_short() {
+    let _alone = BURNING.lock().await;
+    let (local, mut host, _folder) = hostile("timeout = \"4s\"").await;
+    local.sqs.send("bad", "publish").await;
+    host.failures("bad", 1).await;
+    host.terminate();
+    assert_eq!(host.ended().await, Some(0));
+    let said = host.lines(|line| line.message().contains("not published"));
+    assert!(!said.is_empty());
+    // A second's lines at once, and so many in each of the four that it had, and one to be late in.
+    assert!(said.len() <= 6_000, "{}", said.len());
+    for line in &said {
+        assert!(line.text.len() < 1024, "{}", line.text.len());
+        assert!(line.message().contains("(160000 bytes)"), "{}", line.text);
+    }
+    let told = host.lines(|line| line.message().contains("log lines were left out"));
+    assert!(told.iter().all(|line| left_out(line) > 0), "{told:?}");
+}
+
 fn left_out(line: &Line) -> u64 {
     line.fields["left_out"].as_u64().unwrap_or_default()
 }

@@ -88,6 +88,74 @@ async fn a_value_by_reference_is_the_guests_alone_and_nothing_that_is_logged_sho
     }
 }
 
+// Rules 9.1 and 9.4.
+#[tokio::test]
+async fn no_line_of_the_hosts_own_tells_a_secret_that_a_handler_named_something_by() {
+    let local = Counted::with(&["told", "answers"]).await;
+    let mount = "queue = \"told\"\nreply = \"answers\"\nretry_delay = \"1h\"\n\
+                 retry_max_delay = \"1h\"\nmax_output = \"1KiB\"\ncircuit_after = 0\n\
+                 [env]\nTOKEN = \"env:SESAME\"\n";
+    let folder = Folder::with("tells", mount);
+    let mut command = queuelet(&["run", "--log", "debug", "--plugins", folder.arg()]);
+    command
+        .env("AWS_ENDPOINT_URL", &local.endpoint)
+        .env("SESAME", IN_THE_HOST);
+    let mut host = Process::start(command);
+    let refused = [
+        "reply-to",
+        "reply-group",
+        "reply-deduplication",
+        "reply-header",
+    ];
+    for way in refused.iter().chain(&["publish", "limit"]) {
+        local.sqs.send("told", &format!("{way} TOKEN")).await;
+    }
+    host.logs("every reply that is refused", refused.len(), |line| {
+        line.message().contains("what was to be sent was not")
+    })
+    .await;
+    host.logs("the publish that is refused", 1, |line| {
+        line.message().contains("not published") && line.message().contains("send to ***")
+    })
+    .await;
+    host.failures("told", 1).await;
+    host.signal(Signal::TERM);
+    assert_eq!(host.ended().await, Some(0));
+    for line in host.log() {
+        // Nor what a limit cut in the middle.
+        assert!(!line.text.contains("sesame"), "{}", line.text);
+    }
+    let hidden = host.lines(|line| line.message().contains("***"));
+    assert!(hidden.len() > refused.len(), "{hidden:?}");
+    let cut = host.lines(|line| line.message().starts_with("stderr: xxx"));
+    assert_eq!(cut.len(), 1, "{cut:?}");
+}
+
+// Rules 1.11 and 9.1.
+#[tokio::test]
+async fn no_slip_of_the_pen_in_a_mount_file_shows_the_value() {
+    for slip in [
+        "[env]\nTOKEN=sesame-of-nobody\n",
+        "[env]\nTOKEN=\"sesame-of-nobody\n",
+        "[env]\nTOKEN: \"sesame-of-nobody\"\n",
+        "[env]\nTOKEN=\"sesame-of-nobody\" x\n",
+        "env = \"TOKEN=sesame-of-nobody\"\n",
+        "envs = \"TOKEN=sesame-of-nobody\"\n",
+        "TOKEN = \"sesame-of-nobody\"\n",
+        "[env]\nTOKEN = [\"sesame-of-nobody\"]\n",
+    ] {
+        let folder = Folder::with("tells", &format!("queue = \"q\"\n{slip}"));
+        for command in [&["run"][..], &["check"], &["check", "--json"]] {
+            let args = [command, &["--plugins", folder.arg()]].concat();
+            let said = output(&args).await;
+            assert_ne!(said.code, Some(0), "{slip}: {said:?}");
+            let shown = format!("{said:?}");
+            assert!(!shown.contains("sesame"), "{slip}: {shown}");
+            assert!(shown.contains("tells.toml"), "{slip}: {shown}");
+        }
+    }
+}
+
 // Rule 9.1.
 #[tokio::test]
 async fn no_command_shows_a_value_of_an_environment() {

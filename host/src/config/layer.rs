@@ -164,7 +164,7 @@ impl Reading {
 fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Setting, Box<Problem>> {
     let key = entry.key.as_str();
     // What was meant for `[env]` perhaps, and is shown to nobody.
-    let mut may_be_secret = false;
+    let may_be_secret;
     let message = match Setting::of(key) {
         Some(setting) if writer.may_set(setting) => return Ok(setting),
         Some(setting) => {
@@ -177,7 +177,10 @@ fn known(entry: &Entry, also: &[&str], writer: Writer) -> Result<&'static Settin
                 .map(|setting| setting.key)
                 .chain(also.iter().copied());
             let guess = match nearest(key, keys.clone()) {
-                Some(near) => format!("the nearest is `{near}`"),
+                Some(near) => {
+                    may_be_secret = near == Name::Env.key();
+                    format!("the nearest is `{near}`")
+                }
                 None => {
                     may_be_secret = true;
                     format!("the known names are {}", listed(keys))

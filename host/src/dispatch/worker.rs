@@ -329,7 +329,8 @@ impl Worker {
         Call {
             queue: Arc::clone(&self.observer.source().queue),
             timeout: serving.subscription.timeout,
-            publish: publisher.map(|publisher| publisher.for_call(messages)),
+            publish: publisher
+                .map(|publisher| publisher.for_call(messages, serving.handler.voice())),
         }
     }
 
@@ -507,6 +508,14 @@ impl Worker {
                 _ if sources.is_empty() => continue,
                 Some(publisher) => {
                     let results = publisher.send_all(sources).await;
+                    let voice = &*serving.handler.voice();
+                    for (place, result) in places.iter().zip(&results) {
+                        if let Err(error) = result {
+                            let id = deliveries[*place].message.id.as_ref();
+                            let event = Event::ReplyFailed { error, voice };
+                            self.observer.emit(id, event);
+                        }
+                    }
                     results.iter().map(Result::is_ok).collect()
                 }
                 // `judge` lets none through where there is no target.

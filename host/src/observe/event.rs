@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::circuit::Closing;
 use crate::error::{CallError, SqsError};
-use crate::handler::{Answer, Reason};
+use crate::handler::{Answer, Reason, Voice};
 
 /// Where events come from: one plugin's subscription of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,16 +106,22 @@ pub enum Event<'a> {
     ReplyFailed {
         /// Why.
         error: &'a SqsError,
+        /// How the host speaks of its handler.
+        voice: &'a dyn Voice,
     },
     /// A handler published a message while it ran.
     Published {
         /// To where.
         target: &'a str,
+        /// How the host speaks of its handler.
+        voice: &'a dyn Voice,
     },
     /// A message that a handler published was not sent; the handler is told.
     PublishFailed {
         /// Why.
         error: &'a SqsError,
+        /// How the host speaks of its handler.
+        voice: &'a dyn Voice,
     },
     /// Every reply of a message was sent.
     Replied,

@@ -3,12 +3,12 @@
 use std::io::IsTerminal;
 
 use clap::ValueEnum;
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 
 use super::one_line::OneLine;
-use crate::limits::WAITING_LINES;
+use super::waiting::written;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -29,6 +29,14 @@ pub enum FilterError {
     /// Directives that do not parse.
     #[error("{0}")]
     Directives(#[from] ParseError),
+}
+
+/// Says that the log's reader was too slow.
+fn tell_left_out(left_out: u64) {
+    tracing::warn!(
+        left_out,
+        "log lines were left out: whoever reads the log takes them too slowly"
+    );
 }
 
 /// What is told where nobody says otherwise. What the SDK says of each provider of credentials it
@@ -72,16 +80,14 @@ fn filter(text: &str) -> Result<EnvFilter, FilterError> {
 /// Sends log lines to stderr from now on. `text` is a level (`debug`), or filters as
 /// `queuelet=debug,warn`; where those have no level alone, what they do not name is told as ever. What has not been written when the answer is dropped is written then.
 ///
-/// The host never waits for whoever reads its log: a thread of its own writes the lines, those that
-/// it cannot keep up with are lost, and so are those that cannot be written.
+/// The host never waits for whoever reads its log: a thread of its own writes the lines. Those that
+/// it cannot keep up with are left out and counted, and those that cannot be written are lost.
 ///
 /// # Errors
 /// Where `text` is neither.
 pub fn init_logging(format: LogFormat, text: &str) -> Result<WorkerGuard, FilterError> {
     let filter = filter(text)?;
-    let (writer, guard) = NonBlockingBuilder::default()
-        .buffered_lines_limit(WAITING_LINES)
-        .finish(std::io::stderr());
+    let (writer, guard) = written(std::io::stderr(), tell_left_out);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .log_internal_errors(false)
@@ -96,7 +102,7 @@ pub fn init_logging(format: LogFormat, text: &str) -> Result<WorkerGuard, Filter
         LogFormat::Json => lines
             .json()
             .flatten_event(true)
-            .with_writer(writer)
+            .with_writer(move || writer.clone())
             .try_init(),
     };
     Ok(guard)

@@ -8,6 +8,7 @@ mod observer;
 mod one_line;
 mod plugin;
 mod readiness;
+mod waiting;
 
 pub use circuit::{CircuitState, CircuitWatch, Closing};
 pub use event::{Event, Source};

@@ -10,6 +10,7 @@ use super::event::{Event, Source};
 use super::metrics::{Count, Counters, Snapshot};
 use super::readiness::Readiness;
 use crate::handler::{MessageId, Outcome};
+use crate::line::words;
 
 /// Sees every event of every subscription.
 pub type Tap = Arc<dyn Fn(&Source, Option<&MessageId>, &Event<'_>) + Send + Sync>;
@@ -238,7 +239,8 @@ impl Observer {
                 receive_count = receive_count.unwrap_or(0),
                 again_after = again_after.map(tracing::field::debug),
                 ?took,
-                "handler failed: {failure}"
+                "handler failed: {}",
+                words(&failure.to_string())
             ),
             Event::NotBegun => line!(
                 warn,
@@ -265,27 +267,37 @@ impl Observer {
                  dead-letter queue does not take it; see whether it is there"
             ),
             Event::ReplySent { target } => line!(debug, id, to = target, "reply sent"),
-            Event::ReplyFailed { error } => {
+            Event::ReplyFailed { error, voice } => {
                 line!(
                     warn,
                     id,
-                    "what was to be sent was not, so the message is retried: {error}"
+                    "what was to be sent was not, so the message is retried: {}",
+                    voice.words(&error.to_string())
                 )
             }
-            Event::Published { target } => line!(debug, id, to = target, "published"),
-            Event::PublishFailed { error } => {
-                line!(
-                    warn,
-                    id,
-                    "not published, which the handler is told: {error}"
-                )
+            // A call may publish, and fail to, without end.
+            Event::Published { target, voice } => {
+                if tracing::enabled!(tracing::Level::DEBUG) && voice.may_say() {
+                    line!(debug, id, to = target, "published");
+                }
+            }
+            Event::PublishFailed { error, voice } => {
+                if voice.may_say() {
+                    line!(
+                        warn,
+                        id,
+                        "not published, which the handler is told: {}",
+                        voice.words(&error.to_string())
+                    );
+                }
             }
             Event::Replied => line!(debug, id, "replied"),
             Event::DeadLettered { reason } => {
                 line!(
                     info,
                     id,
-                    "given up, and sent to the dead-letter queue: {reason}"
+                    "given up, and sent to the dead-letter queue: {}",
+                    words(reason)
                 )
             }
             Event::HeldBack => line!(

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use crate::line::is_unruly;
+
 /// Writes each record as one line. What would begin another, or turn what is read around, is escaped.
 pub(super) struct OneLine<W>(pub(super) W);
 
@@ -42,8 +44,7 @@ fn escaped(record: &[u8]) -> Option<String> {
 /// What ends a line or changes how one is read. Colours are the formatter's own, which escapes those
 /// that come in texts.
 fn acts(c: char) -> bool {
-    (c.is_control() && c != '\u{1b}' && c != '\t')
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c != '\u{1b}' && is_unruly(c)
 }
 
 #[cfg(test)]

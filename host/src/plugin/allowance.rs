@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::http::Outbound;
 use super::rate::Lines;
 use super::secrets::Secrets;
+use super::voice::Spoken;
 use crate::config::{Environment, Sandbox};
 use crate::limits::{GUEST_MEMORY, GUEST_OUTPUT, PROBE_MEMORY};
 
@@ -22,10 +23,8 @@ pub(super) struct Allowance {
     pub(super) environment: Environment,
     /// What it may reach over HTTP.
     pub(super) outbound: Arc<Outbound>,
-    /// Of all instances of the plugin.
-    pub(super) lines: Arc<Lines>,
-    /// Of the environment.
-    pub(super) secrets: Secrets,
+    /// How the host speaks of what it says.
+    pub(super) voice: Arc<Spoken>,
 }
 
 impl Allowance {
@@ -36,10 +35,12 @@ impl Allowance {
             is_probe: false,
             cpu_time: sandbox.cpu_time,
             output: sandbox.max_output,
-            secrets: Secrets::of(environment.secrets()),
+            voice: Arc::new(Spoken {
+                lines,
+                secrets: Secrets::of(environment.secrets()),
+            }),
             environment,
             outbound: Outbound::new(&sandbox.http),
-            lines,
         }
     }
 
@@ -52,8 +53,10 @@ impl Allowance {
             output: GUEST_OUTPUT,
             environment: Environment::default(),
             outbound: Outbound::new(&[]),
-            lines,
-            secrets: Secrets::default(),
+            voice: Arc::new(Spoken {
+                lines,
+                secrets: Secrets::default(),
+            }),
         }
     }
 

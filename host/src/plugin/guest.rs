@@ -52,6 +52,7 @@ pub(super) fn store(guests: &Guests, lane: &Arc<Lane>, allowance: &Allowance) ->
         Arc::clone(&allowance.outbound),
         Arc::clone(lane),
         output.subject(),
+        Arc::clone(&allowance.voice),
     );
     let limiter = if allowance.is_probe {
         Limiter::of_probe(allowance.memory)

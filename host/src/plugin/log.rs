@@ -1,12 +1,12 @@
 //! What a guest says, as lines of the host's log (rule 9.4).
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::bindings::single::queuelet::handler::log::{Field, Host, Level};
 use super::guest::Guest;
 use super::secrets::Secrets;
 use crate::limits::GUEST_LINE;
+use crate::line::escaped;
 
 /// The most fields of a line; further ones are left out.
 const MOST_FIELDS: usize = 64;
@@ -33,7 +33,7 @@ impl Subject {
         } = self;
         let (plugin, digest, queue) = (&**plugin, &**digest, &**queue);
         let id = message.as_deref().unwrap_or("-");
-        let text = on_one_line(text);
+        let text = escaped(text);
         let more = if cut > 0 { " […]" } else { "" };
         let cut = (cut > 0).then_some(cut);
         // The names of tracing's fields are fixed at compile time; a guest's are not.
@@ -89,23 +89,6 @@ pub(super) fn fields_as_json(fields: &[Field], secrets: &Secrets) -> Option<Stri
     Some(serde_json::Value::Object(object).to_string())
 }
 
-/// `text` with its control characters escaped: a handler that logs what it was sent must not let
-/// the sender write log lines.
-fn on_one_line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| c.is_control() && c != '\t') {
-        return text.into();
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() && c != '\t' {
-            escaped.extend(c.escape_default());
-        } else {
-            escaped.push(c);
-        }
-    }
-    escaped.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,11 +120,5 @@ mod tests {
         let secrets = Secrets::of(["hunter22"]);
         let shown = fields_as_json(&fields(1, "it is hunter22"), &secrets);
         assert_eq!(shown.unwrap(), r#"{"name0":"it is ***"}"#);
-    }
-
-    // Rule 9.4.
-    #[test]
-    fn what_a_handler_logs_stays_one_line() {
-        assert_eq!(on_one_line("a\nb\x1b[0m\tc"), "a\\nb\\u{1b}[0m\tc");
     }
 }

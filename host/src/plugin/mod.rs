@@ -34,6 +34,7 @@ mod secrets;
 mod stock;
 mod ticker;
 mod turns;
+mod voice;
 mod warm;
 
 pub use contract::{CONTRACT, SERVED};

@@ -15,7 +15,7 @@ use super::publish::Publishing;
 use super::warm::Instance;
 use crate::config::{Environment, Instances, Reuse, Sandbox};
 use crate::handler::{
-    Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, SqsMessage,
+    Answer, Call, Failure, Handler, HandlerKind, Handling, MessageId, SqsMessage, Voice,
 };
 use crate::limits::{GUEST_MEMORY, GUEST_OUTPUT};
 
@@ -96,7 +96,7 @@ impl Plugin {
             Instances::Fresh => None,
             Instances::Reuse(reuse) => Some((self.guests.places().open(), reuse.clone())),
         };
-        let lines = Arc::clone(&self.standard.lines);
+        let lines = Arc::clone(&self.standard.voice.lines);
         let allowance = Allowance::of(&grants.sandbox, grants.environment, lines);
         Arc::new(Mounted {
             plugin: Arc::clone(self),
@@ -132,7 +132,7 @@ impl Plugin {
     }
 
     fn single(&self, calling: Calling, message: Arc<SqsMessage>) -> Handling<Answer> {
-        let secrets = calling.allowance.secrets.clone();
+        let secrets = calling.allowance.voice.secrets.clone();
         let answered = calling.make(async move |warm| {
             let Instance::Single(handler) = &warm.instance else {
                 return Err(wrong_kind(HandlerKind::Batch));
@@ -150,7 +150,7 @@ impl Plugin {
         calling: Calling,
         messages: Vec<Arc<SqsMessage>>,
     ) -> Handling<Result<Vec<Answer>, Failure>> {
-        let secrets = calling.allowance.secrets.clone();
+        let secrets = calling.allowance.voice.secrets.clone();
         let answered = calling.make(async move |warm| {
             let Instance::Batch(handler) = &warm.instance else {
                 return Err(wrong_kind(HandlerKind::Single));
@@ -175,6 +175,10 @@ impl Handler for Plugin {
             Linked::Single(_) => HandlerKind::Single,
             Linked::Batch(_) => HandlerKind::Batch,
         }
+    }
+
+    fn voice(&self) -> Arc<dyn Voice> {
+        Arc::clone(&self.standard.voice) as _
     }
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {
@@ -202,6 +206,10 @@ struct Mounted {
 impl Handler for Mounted {
     fn kind(&self) -> HandlerKind {
         self.plugin.kind()
+    }
+
+    fn voice(&self) -> Arc<dyn Voice> {
+        Arc::clone(&self.allowance.voice) as _
     }
 
     fn handle(&self, call: Call, message: Arc<SqsMessage>) -> Handling<Answer> {

@@ -12,8 +12,8 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use super::allowance::Allowance;
 use super::bindings::single::queuelet::handler::log::{Field, Level};
 use super::log::{Subject, fields_as_json};
-use super::rate::Lines;
 use super::secrets::Secrets;
+use super::voice::Spoken;
 use crate::limits::GUEST_LINE;
 
 /// Which of the two streams.
@@ -28,8 +28,7 @@ pub(super) enum Stream {
 pub(super) struct Output {
     /// How many bytes one call may print and log.
     most: usize,
-    lines: Arc<Lines>,
-    secrets: Secrets,
+    voice: Arc<Spoken>,
     state: Mutex<State>,
 }
 
@@ -82,6 +81,13 @@ impl Line {
         }
     }
 
+    /// Leaves out what may be the beginning of a secret at its end.
+    fn hold_back(&mut self, secrets: &Secrets) {
+        let end = secrets.begins_at(&self.text);
+        self.cut += self.text.len() - end;
+        self.text.truncate(end);
+    }
+
     fn end(&mut self, done: &mut impl FnMut(&str, usize)) {
         let text = String::from_utf8_lossy(&self.text);
         let text = text.trim_end_matches('\r');
@@ -97,8 +103,7 @@ impl Output {
     pub(super) fn new(allowance: &Allowance) -> Self {
         Self {
             most: allowance.output,
-            lines: Arc::clone(&allowance.lines),
-            secrets: allowance.secrets.clone(),
+            voice: Arc::clone(&allowance.voice),
             state: Mutex::default(),
         }
     }
@@ -126,7 +131,7 @@ impl Output {
     /// Logs last lines that no line break ended.
     pub(super) fn finish(&self) {
         self.finish_lines(&mut self.state());
-        self.lines.tell_in_time();
+        self.voice.lines.tell_in_time();
     }
 
     /// Writes a line of `log.emit`.
@@ -142,9 +147,9 @@ impl Output {
         let length = lengths.fold(message.len(), usize::saturating_add);
         let state = &mut *self.state();
         self.spend(state, length)?;
-        if self.lines.may_write() {
-            let (text, cut) = self.secrets.cut(message, GUEST_LINE, 0);
-            let fields = fields_as_json(fields, &self.secrets);
+        if self.voice.lines.may_write() {
+            let (text, cut) = self.voice.secrets.cut(message, GUEST_LINE, 0);
+            let fields = fields_as_json(fields, &self.voice.secrets);
             state.subject.say(level, &text, fields.as_deref(), cut);
         }
         Ok(())
@@ -159,7 +164,7 @@ impl Output {
             Stream::Stderr => &mut state.stderr,
         };
         // A secret at the end of a line must be whole to be found.
-        let most = GUEST_LINE + self.secrets.longest();
+        let most = GUEST_LINE + self.voice.secrets.longest();
         line.take(&bytes[..taken], most, |text, cut| {
             self.log(subject, stream, text, cut);
         });
@@ -175,6 +180,10 @@ impl Output {
         }
         let over = TooMuchOutput(self.most);
         if !state.is_cut {
+            // What is cut may be the rest of a secret.
+            for line in [&mut state.stdout, &mut state.stderr] {
+                line.hold_back(&self.voice.secrets);
+            }
             self.finish_lines(state);
             state.is_cut = true;
             let text = format!("{over}: what is more is cut, and the call ends");
@@ -194,10 +203,10 @@ impl Output {
     }
 
     fn log(&self, subject: &Subject, stream: Stream, text: &str, left_out: usize) {
-        if !self.lines.may_write() {
+        if !self.voice.lines.may_write() {
             return;
         }
-        let (text, cut) = self.secrets.cut(text, GUEST_LINE, left_out);
+        let (text, cut) = self.voice.secrets.cut(text, GUEST_LINE, left_out);
         let (level, name) = match stream {
             Stream::Stdout if cut == 0 => (Level::Info, "stdout"),
             Stream::Stdout => (Level::Warn, "stdout"),
@@ -268,6 +277,7 @@ impl OutputStream for Printed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rate::Lines;
     use super::*;
 
     fn lines(parts: &[&[u8]]) -> Vec<(String, usize)> {
@@ -325,6 +335,24 @@ mod tests {
         output.begin(Subject::default());
         assert_eq!(output.print(Stream::Stdout, b"1234567890"), Ok(()));
         assert_eq!(output.print(Stream::Stdout, b"1"), over);
+    }
+
+    // Rules 9.1 and 9.4.
+    #[test]
+    fn no_beginning_of_a_secret_stays_where_the_limit_cuts() {
+        let secrets = Secrets::of(["hünter22"]);
+        let whole = "key: hünter22".as_bytes();
+        for end in "key: h".len()..whole.len() {
+            let mut line = Line::default();
+            line.take(&whole[..end], GUEST_LINE, |_, _| {});
+            line.hold_back(&secrets);
+            assert_eq!(line.text, b"key: ", "{end}");
+            assert_eq!(line.cut, end - "key: ".len());
+        }
+        let mut line = Line::default();
+        line.take(whole, GUEST_LINE, |_, _| {});
+        line.hold_back(&secrets);
+        assert_eq!(line.text, whole, "what is whole is found");
     }
 
     #[test]

@@ -22,13 +22,14 @@ pub(super) struct Secrets {
 impl Secrets {
     /// Each value, and each line of one that has several: a key is printed line by line.
     pub(super) fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut texts: Vec<&str> = values
+        let mut texts: Vec<String> = values
             .into_iter()
             .flat_map(|value| std::iter::once(value).chain(value.lines()))
             .map(str::trim)
             .filter(|text| text.chars().count() >= HIDDEN_SECRET)
+            .flat_map(spellings)
             .collect();
-        texts.sort_unstable_by_key(|text| (Reverse(text.len()), *text));
+        texts.sort_unstable_by(|a, b| (Reverse(a.len()), a).cmp(&(Reverse(b.len()), b)));
         texts.dedup();
         Self {
             texts: texts.into_iter().map(SecretString::from).collect(),
@@ -39,6 +40,23 @@ impl Secrets {
     pub(super) fn longest(&self) -> usize {
         let first = self.texts.first();
         first.map_or(0, |text| text.expose_secret().len())
+    }
+
+    /// Where the longest beginning of a secret stands at the end of `bytes`, which is no whole one:
+    /// the end of `bytes` where none does.
+    pub(super) fn begins_at(&self, bytes: &[u8]) -> usize {
+        let most = bytes.len().min(self.longest().saturating_sub(1));
+        let texts = self
+            .texts
+            .iter()
+            .map(|text| text.expose_secret().as_bytes());
+        (bytes.len() - most..bytes.len())
+            .find(|at| {
+                let end = &bytes[*at..];
+                let begins = |text: &[u8]| text.len() > end.len() && text.starts_with(end);
+                texts.clone().any(begins) && !texts.clone().any(|text| bytes.ends_with(text))
+            })
+            .unwrap_or(bytes.len())
     }
 
     /// `text` with `***` in the place of each secret.
@@ -95,6 +113,17 @@ impl Secrets {
     }
 }
 
+/// A text as it may stand in a line: as it is, as Rust and JSON quote it, and as the host of a URL.
+fn spellings(text: &str) -> [String; 4] {
+    let json = serde_json::Value::from(text).to_string();
+    [
+        text.to_owned(),
+        text.escape_debug().to_string(),
+        json[1..json.len() - 1].to_owned(),
+        text.to_ascii_lowercase(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,13 +132,21 @@ mod tests {
     // Rule 9.1.
     #[test]
     fn a_secret_is_hidden_wherever_it_stands() {
-        let secrets = Secrets::of(["hunter22", "hunter22-longer", "short", "  padded-key\n"]);
+        let secrets = Secrets::of([
+            "hunter22",
+            "hunter22-longer",
+            "short",
+            "  padded-key\n",
+            "Seven-and-\"8",
+        ]);
         let table = [
             ("nothing here", "nothing here"),
             ("hunter22 and hunter22", "*** and ***"),
             ("hunter22-longer", "***"),
             ("short", "short"),
             ("key=padded-key.", "key=***."),
+            ("https://seven-and-\"8/", "https://***/"),
+            (r#"the header "Seven-and-\"8""#, r#"the header "***""#),
         ];
         for (text, hidden) in table {
             assert_eq!(secrets.hide(text), hidden);

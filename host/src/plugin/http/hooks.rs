@@ -12,13 +12,14 @@ use wasmtime_wasi_http::{
 };
 
 use super::Outbound;
-use super::lines::{self, Line, Named};
+use super::lines::{self, Caller, Line, Named};
 use super::outcome::hyper_error;
 use super::refusal::NoAnswer;
 use super::send::{Rest, check, send};
 use crate::limits::{HTTP_CHUNK, HTTP_FIELDS, HTTP_TOGETHER};
 use crate::plugin::lane::Lane;
 use crate::plugin::log::Subject;
+use crate::plugin::voice::Spoken;
 
 type Io = Box<dyn Future<Output = Result<(), Error>> + Send>;
 type Answered = Result<(Response<WasiBody>, Io), Error>;
@@ -34,6 +35,7 @@ struct Calls {
     outbound: Arc<Outbound>,
     lane: Arc<Lane>,
     subject: Arc<Subject>,
+    voice: Arc<Spoken>,
     /// What the requests of the call share, once it has made one.
     open: Option<Open>,
 }
@@ -50,6 +52,7 @@ impl Requests {
         outbound: Arc<Outbound>,
         lane: Arc<Lane>,
         subject: Arc<Subject>,
+        voice: Arc<Spoken>,
     ) -> Self {
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(HTTP_FIELDS);
@@ -59,6 +62,7 @@ impl Requests {
                 outbound,
                 lane,
                 subject,
+                voice,
                 open: None,
             },
         }
@@ -114,14 +118,23 @@ impl WasiHttpHooks for Calls {
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Answered> + Send> {
         let (outbound, subject) = (Arc::clone(&self.outbound), Arc::clone(&self.subject));
-        let lane = Arc::clone(&self.lane);
+        let (lane, voice) = (Arc::clone(&self.lane), Arc::clone(&self.voice));
         let open = self.open.get_or_insert_with(|| Open {
             places: Arc::new(Semaphore::new(HTTP_TOGETHER)),
             over: CancellationToken::new().drop_guard(),
         });
         let (places, over) = (Arc::clone(&open.places), open.over.token().clone());
         Box::new(async move {
-            let answered = answer(&outbound, &subject, request, options, places);
+            let answered = answer(
+                &outbound,
+                Caller {
+                    subject: &subject,
+                    voice: &voice,
+                },
+                request,
+                options,
+                places,
+            );
             // What the connection costs is the plugin's: it has a thread when the plugin's turn comes.
             let answered = lane.in_turns(over.run_until_cancelled(answered)).await;
             let (response, rest) = answered.unwrap_or(Err(Error::ConnectionTerminated))?;
@@ -138,7 +151,7 @@ impl WasiHttpHooks for Calls {
 /// Makes the request and says in the log how it went.
 async fn answer(
     outbound: &Outbound,
-    subject: &Subject,
+    caller: Caller<'_>,
     request: Request<WasiBody>,
     options: Option<RequestOptions>,
     places: Arc<Semaphore>,
@@ -147,10 +160,10 @@ async fn answer(
         Ok(target) => target,
         Err(refusal) => {
             let named = Named::by(request.uri());
-            return Err(lines::refused(outbound, subject, &named, &refusal));
+            return Err(lines::refused(outbound, caller, &named, &refusal));
         }
     };
-    let line = Line::begin(subject, request.method(), Named::of(&target));
+    let line = Line::begin(caller, request.method(), Named::of(&target));
     match send(outbound, &target, request, options, places).await {
         Ok((response, rest)) => {
             line.answered(response.status());
@@ -162,7 +175,7 @@ async fn answer(
         }
         Err(NoAnswer::Refused(refusal)) => {
             let named = line.unsaid();
-            Err(lines::refused(outbound, subject, &named, &refusal))
+            Err(lines::refused(outbound, caller, &named, &refusal))
         }
     }
 }

@@ -10,10 +10,17 @@ use wasmtime_wasi_http::Error;
 use super::Outbound;
 use super::refusal::Refusal;
 use super::target::{Target, unreadable_host};
+use crate::handler::Voice;
+use crate::line::name;
 use crate::plugin::log::Subject;
+use crate::plugin::voice::Spoken;
 
-/// How much of a host that is none is shown.
-const SHOWN: usize = 253;
+/// Whose request it is.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) subject: &'a Subject,
+    pub(super) voice: &'a Spoken,
+}
 
 /// Where a request goes, as its lines name it.
 #[derive(Clone, Debug)]
@@ -34,20 +41,17 @@ impl Named {
     pub(super) fn by(uri: &Uri) -> Self {
         match Target::of(uri) {
             Ok(target) => Self::of(&target),
-            Err(_) => {
-                let host = unreadable_host(uri);
-                Self {
-                    host: host[..host.floor_char_boundary(SHOWN)].to_owned(),
-                    port: 0,
-                }
-            }
+            Err(_) => Self {
+                host: name(unreadable_host(uri)).into_owned(),
+                port: 0,
+            },
         }
     }
 }
 
 /// The line of one request, which is said once, whatever becomes of it.
 pub(super) struct Line<'a> {
-    subject: &'a Subject,
+    caller: Caller<'a>,
     method: Method,
     named: Named,
     began: Instant,
@@ -56,26 +60,29 @@ pub(super) struct Line<'a> {
 
 /// The fields that every line has.
 macro_rules! line {
-    ($level:ident, $line:expr, $($more:tt)*) => {{
-        let Subject { plugin, digest, queue, message } = $line.subject;
-        tracing::$level!(
-            plugin = &**plugin,
-            digest = &**digest,
-            queue = &**queue,
-            id = message.as_deref().unwrap_or("-"),
-            method = %$line.method,
-            host = $line.named.host,
-            port = $line.named.port,
-            took = $line.began.elapsed().as_millis(),
-            $($more)*
-        )
+    ($line:expr, $($more:tt)*) => {{
+        let Caller { subject, voice } = $line.caller;
+        if tracing::enabled!(tracing::Level::DEBUG) && voice.may_say() {
+            let Subject { plugin, digest, queue, message } = subject;
+            tracing::debug!(
+                plugin = &**plugin,
+                digest = &**digest,
+                queue = &**queue,
+                id = message.as_deref().unwrap_or("-"),
+                method = voice.words(&name($line.method.as_str())),
+                host = voice.words(&$line.named.host),
+                port = $line.named.port,
+                took = $line.began.elapsed().as_millis(),
+                $($more)*
+            )
+        }
     }};
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn begin(subject: &'a Subject, method: &Method, named: Named) -> Self {
+    pub(super) fn begin(caller: Caller<'a>, method: &Method, named: Named) -> Self {
         Self {
-            subject,
+            caller,
             method: method.clone(),
             named,
             began: Instant::now(),
@@ -85,12 +92,16 @@ impl<'a> Line<'a> {
 
     pub(super) fn answered(mut self, status: StatusCode) {
         self.said = true;
-        line!(debug, self, status = status.as_u16(), "http request");
+        line!(self, status = status.as_u16(), "http request");
     }
 
     pub(super) fn failed(mut self, error: &Error) {
         self.said = true;
-        line!(debug, self, %error, "http request failed");
+        line!(
+            self,
+            error = self.caller.voice.words(&error.to_string()),
+            "http request failed"
+        );
     }
 
     /// Something else is said of it.
@@ -104,7 +115,7 @@ impl Drop for Line<'_> {
     /// Nobody waits for the answer any more.
     fn drop(&mut self) {
         if !self.said {
-            line!(debug, self, "http request ended with its call");
+            line!(self, "http request ended with its call");
         }
     }
 }
@@ -112,16 +123,19 @@ impl Drop for Line<'_> {
 /// Says what is refused, if it has not been said lately, and answers what the guest is told.
 pub(super) fn refused(
     outbound: &Outbound,
-    subject: &Subject,
+    caller: Caller<'_>,
     named: &Named,
     refusal: &Refusal,
 ) -> Error {
     let Named { host, port } = named;
+    let code = refusal.code();
     let unsaid = {
         let mut said = outbound.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.say(&format!("{host}:{port}"), Instant::now())
     };
-    if let Some(unsaid) = unsaid {
+    let Caller { subject, voice } = caller;
+    if let Some(unsaid) = unsaid.filter(|_| voice.may_say()) {
+        let (host, refusal) = (voice.words(host), voice.words(&refusal.to_string()));
         let Subject {
             plugin,
             digest,
@@ -141,5 +155,5 @@ pub(super) fn refused(
             "an http request of the handler is refused: {refusal}"
         );
     }
-    refusal.code()
+    code
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ids::{Groups, group, is_id};
 use crate::handler::{Header, HeaderValue, Reply};
 use crate::limits::{MAX_DELAY, MAX_HEADER_NAME, MAX_HEADERS};
+use crate::line::name as shown;
 use crate::sqs::api::Outgoing;
 use crate::sqs::message::{Attribute, PARTITION_KEY};
 use crate::sqs::payload::{MARKER, encode, is_text};
@@ -101,8 +102,9 @@ fn ids(
     if !takes.fifo {
         if let Some(id) = &reply.deduplication_id {
             return Err(Refusal::NotFifo(format!(
-                "the message has the deduplication id {id:?}, which only a FIFO target knows: \
-                 leave it out, or send to a target whose name ends in .fifo"
+                "the message has the deduplication id {:?}, which only a FIFO target knows: \
+                 leave it out, or send to a target whose name ends in .fifo",
+                shown(id)
             )));
         }
         return match &reply.group_id {
@@ -126,7 +128,7 @@ fn wrong_id(which: &str, given: &str) -> String {
     format!(
         "{which} has {length} characters ({:?}): SQS takes 1 to 128 letters, digits and \
          punctuation marks of ASCII, and no blanks",
-        shortened(given)
+        shown(given)
     )
 }
 
@@ -186,7 +188,7 @@ fn headers(given: Vec<Header>, marker: Option<Header>) -> Checked<Vec<Header>> {
 fn checked(mut header: Header) -> Checked<Header> {
     let name = header.name.clone();
     if let Some(fault) = fault_of_name(&name) {
-        return invalid(format!("the header {:?} {fault}", shortened(&name)));
+        return invalid(format!("the header {:?} {fault}", shown(&name)));
     }
     if let Some(fault) = fault_of_label(&header) {
         return invalid(format!("the header {name} {fault}"));
@@ -208,7 +210,7 @@ fn checked(mut header: Header) -> Checked<Header> {
             return invalid(format!(
                 "the header {name} is the number {:?}: SQS takes up to 38 digits, from 10^-128 to \
                  10^126; send it as text",
-                shortened(text)
+                shown(text)
             ));
         }
         _ => {}
@@ -279,15 +281,6 @@ fn is_number(text: &str) -> bool {
         .saturating_sub(place(leading_zeros))
         .saturating_add(exponent);
     significant.trim_end_matches('0').len() <= 38 && (-128..=126).contains(&power)
-}
-
-/// What an error line shows of a text that may have any length.
-fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(40).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
 }
 
 #[cfg(test)]

@@ -7,12 +7,15 @@ use super::ids::{self, Fingerprint};
 use super::{Publisher, Target};
 use crate::error::code::name_of;
 use crate::error::{ErrorClass, SqsError};
-use crate::handler::{GroupId, Handling, MessageId, Publish, PublishError, Reply, SqsMessage};
+use crate::handler::{
+    GroupId, Handling, MessageId, Publish, PublishError, Reply, SqsMessage, Voice,
+};
 use crate::observe::Event;
 
 /// What one call of a handler publishes with.
 pub(super) struct CallPublisher {
     publisher: Arc<Publisher>,
+    voice: Arc<dyn Voice>,
     /// What derived deduplication ids begin with.
     root: String,
     /// The message that is handled, where it is one.
@@ -24,12 +27,17 @@ pub(super) struct CallPublisher {
 }
 
 impl CallPublisher {
-    pub(super) fn new(publisher: Arc<Publisher>, sources: &[Arc<SqsMessage>]) -> Self {
+    pub(super) fn new(
+        publisher: Arc<Publisher>,
+        sources: &[Arc<SqsMessage>],
+        voice: Arc<dyn Voice>,
+    ) -> Self {
         let first = sources.first();
         let group = first.and_then(|message| message.group_id.clone());
         let is_common = sources.iter().all(|message| message.group_id == group);
         Self {
             publisher,
+            voice,
             root: ids::root(sources.iter().map(|message| message.id.as_ref())),
             message: match sources {
                 [one] => one.id.clone(),
@@ -57,10 +65,14 @@ impl Publish for CallPublisher {
     fn publish(&self, message: Reply) -> Handling<Result<MessageId, PublishError>> {
         let publisher = Arc::clone(&self.publisher);
         let (group, source) = (self.group.clone(), self.message.clone());
+        let voice = Arc::clone(&self.voice);
         let target = match publisher.target_of(&message) {
             Ok(target) => target,
             Err(error) => {
-                let failed = Event::PublishFailed { error: &error };
+                let failed = Event::PublishFailed {
+                    error: &error,
+                    voice: &*self.voice,
+                };
                 publisher.observer.emit(source.as_ref(), failed);
                 return Box::pin(std::future::ready(Err(error.into())));
             }
@@ -71,8 +83,14 @@ impl Publish for CallPublisher {
             let sent = publisher.publish(target, message, group.as_ref(), derived);
             let sent = sent.await;
             let event = match &sent {
-                Ok(_) => Event::Published { target: &name },
-                Err(error) => Event::PublishFailed { error },
+                Ok(_) => Event::Published {
+                    target: &name,
+                    voice: &*voice,
+                },
+                Err(error) => Event::PublishFailed {
+                    error,
+                    voice: &*voice,
+                },
             };
             publisher.observer.emit(source.as_ref(), event);
             sent.map_err(PublishError::from)

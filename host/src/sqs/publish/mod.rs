@@ -30,7 +30,8 @@ use super::connection::Connection;
 use super::sns::TopicHome;
 use crate::config::TargetRef;
 use crate::error::{CallError, ErrorClass, SqsError};
-use crate::handler::{GroupId, Publish, Reply, SqsMessage};
+use crate::handler::{GroupId, Publish, Reply, SqsMessage, Voice};
+use crate::line::name;
 use crate::observe::{Event, Observer};
 
 /// The code of a destination that was not granted.
@@ -157,18 +158,18 @@ impl Publisher {
             sending.add(message, checked);
         }
         sending.run(&self.observer).await;
-        for (message, result) in sending.messages.iter().zip(&sending.results) {
-            if let Err(error) = result {
-                self.observer
-                    .emit(message.id.as_ref(), Event::ReplyFailed { error });
-            }
-        }
         sending.results
     }
 
-    /// What the handler of `sources` publishes with while it runs (rule 6.6).
-    pub fn for_call(self: &Arc<Self>, sources: &[Arc<SqsMessage>]) -> Arc<dyn Publish> {
-        Arc::new(handling::CallPublisher::new(Arc::clone(self), sources))
+    /// What the handler of `sources` publishes with while it runs (rule 6.6), and how the host
+    /// speaks of that.
+    pub fn for_call(
+        self: &Arc<Self>,
+        sources: &[Arc<SqsMessage>],
+        voice: Arc<dyn Voice>,
+    ) -> Arc<dyn Publish> {
+        let publisher = Arc::clone(self);
+        Arc::new(handling::CallPublisher::new(publisher, sources, voice))
     }
 
     /// Every reply of one message, ready to go out.
@@ -237,7 +238,7 @@ impl Publisher {
                 names => format!("it may send to {}", names.join(", ")),
             };
             not_granted(
-                destination,
+                &name(destination),
                 format!(
                     "the subscription does not grant this destination: {granted}; add it to \
                      `destinations` in the mount file"

@@ -1,7 +1,7 @@
 //! Situations: messages and their replies against an SQS and an SNS that answer what a test says.
 
 use super::*;
-use crate::handler::{Header, HeaderValue, PublishError};
+use crate::handler::{Header, HeaderValue, Plain, PublishError};
 use crate::sqs::QueueAttributes;
 use crate::sqs::scripted::{Entry, Made, On, Say, Scripted, message};
 use crate::sqs::sns::scripted::{Made as MadeOfSns, ScriptedSns};
@@ -449,7 +449,7 @@ async fn a_reply_without_a_target_says_what_to_set() {
 async fn a_running_handler_publishes_where_it_is_granted() {
     let (api, sns) = (Scripted::new(), ScriptedSns::new());
     let publisher = granted(&api, &sns);
-    let publish = publisher.for_call(&[ordered("m", "g")]);
+    let publish = publisher.for_call(&[ordered("m", "g")], plain());
     let id = publish.publish(to("audit.fifo", "x")).await.unwrap();
     assert_eq!(id.as_str(), "sent");
     assert_eq!(api.sent()[0].1.group_id.as_deref(), Some("g"));
@@ -479,12 +479,12 @@ async fn a_running_handler_publishes_where_it_is_granted() {
 async fn what_is_published_again_is_a_duplicate_and_what_is_published_anew_is_none() {
     let (api, sns) = (Scripted::new(), ScriptedSns::new());
     let publisher = granted(&api, &sns);
-    let first = publisher.for_call(&[source("m")]);
+    let first = publisher.for_call(&[source("m")], plain());
     for body in ["x", "x", "y"] {
         first.publish(to("audit.fifo", body)).await.unwrap();
     }
     // The message comes again, and its handler takes another way.
-    let again = publisher.for_call(&[source("m")]);
+    let again = publisher.for_call(&[source("m")], plain());
     for body in ["z", "y", "x"] {
         again.publish(to("audit.fifo", body)).await.unwrap();
     }
@@ -525,4 +525,9 @@ fn a_publish_error_carries_awss_code_and_whether_to_try_again() {
     );
     let network = error(None, ErrorClass::Network);
     assert_eq!((network.code.as_str(), network.retry), ("network", true));
+}
+
+/// Of a handler that has no secrets.
+fn plain() -> Arc<dyn Voice> {
+    Arc::new(Plain)
 }

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use queuelet_guest::{HandlerOutcome, Reply, SqsQueue, log, subscriber};
+use queuelet_guest::{HandlerOutcome, Reply, SqsQueue, log, publish, subscriber};
 
 wit_bindgen::generate!({
     inline: "
@@ -99,6 +99,9 @@ fn do_as_told(text: &str) -> HandlerOutcome {
         },
         ("log", _) => loop {
             log::info!("a line of a flood", field = "value");
+        },
+        ("publish", _) => loop {
+            let _ = publish("a-very-long-name".repeat(10_000), Reply::new("x"));
         },
         ("log-much", _) => {
             log::info!("{}", "x".repeat(LARGE / 4));

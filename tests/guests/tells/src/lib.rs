@@ -2,7 +2,7 @@
 
 use std::env;
 
-use queuelet_guest::{HandlerOutcome, Reply, SqsQueue, log, subscriber};
+use queuelet_guest::{HandlerOutcome, Reply, SqsQueue, log, publish, subscriber};
 
 #[subscriber(SqsQueue, reply)]
 fn tell(body: &[u8]) -> Result<Vec<Reply>, HandlerOutcome> {
@@ -25,6 +25,17 @@ fn tell(body: &[u8]) -> Result<Vec<Reply>, HandlerOutcome> {
             return Err(HandlerOutcome::dead_letter(format!("{name} is {value}")));
         }
         "reply" => return Ok(vec![Reply::new(value)]),
+        "reply-to" => return Ok(vec![Reply::new("x").to(value)]),
+        "reply-group" => return Ok(vec![Reply::new("x").group_id(format!("{value} x"))]),
+        "reply-deduplication" => return Ok(vec![Reply::new("x").deduplication_id(value)]),
+        "reply-header" => return Ok(vec![Reply::new("x").header(format!("{value} x"), "y")]),
+        "publish" => {
+            let _ = publish(value, Reply::new("x"));
+        }
+        // All but the last byte of the value are within a limit of 1 KiB.
+        "limit" => {
+            eprint!("{}{value}", "x".repeat(1025 - value.len()));
+        }
         _ => return Err(HandlerOutcome::fail("no such way")),
     }
     Ok(Vec::new())

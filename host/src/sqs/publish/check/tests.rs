@@ -67,8 +67,12 @@ fn a_header_that_sqs_does_not_take_is_refused_by_name() {
     ] {
         let why = why(sent(with(vec![text(name, "v")]), STANDARD));
         assert!(why.contains(fault), "{name}: {why}");
-        let shown: String = name.chars().take(40).collect();
-        assert!(why.contains(&shown), "{name}: {why}");
+        let shown = if name.len() > 256 {
+            "(257 bytes)"
+        } else {
+            name
+        };
+        assert!(why.contains(shown), "{name}: {why}");
     }
     for name in [
         "a",
