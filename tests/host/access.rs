@@ -2,10 +2,11 @@
 
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use serde_json::Value;
+use tokio::net::TcpListener;
 
 use crate::folder::Folder;
 use crate::forwarder::{Forwarder, Trouble};
-use crate::process::{Finished, Process, output, queuelet};
+use crate::process::{Finished, Line, Process, output, queuelet};
 use crate::sqs::{Counted, Held};
 
 const ACK: &str = r#"{"do":"ack"}"#;
@@ -135,7 +136,46 @@ async fn check_online_says_what_is_missing() {
     assert_eq!(checked.code, Some(1), "{checked:?}");
     let said = format!("{}{}", checked.stdout, checked.stderr);
     assert!(said.contains("replies"), "{said}");
+    assert!(!said.contains("nothing wrong"), "{said}");
+    let last = checked.stderr.lines().last().unwrap_or_default();
+    assert!(last.contains("tries failed"), "it sums up last: {said}");
     assert_eq!(local.total("CreateQueue"), 1, "by the test");
+}
+
+// Rules 1.11 and 7.1.
+#[tokio::test]
+async fn every_command_says_where_nothing_answers_and_what_to_do() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port is free");
+    let address = free.local_addr().expect("it is bound");
+    let nowhere = format!("http://{address}");
+    drop(free);
+    let folder = jobs();
+    for args in [
+        &["send", "jobs", "{}"][..],
+        &["subscribe", "news", "jobs"],
+        &["check", "--online", "--plugins", folder.arg()],
+    ] {
+        let mut command = queuelet(args);
+        command.env("AWS_ENDPOINT_URL", &nowhere);
+        let failed = Finished::of(command.output().await);
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        for says in [&nowhere, "nothing answers there", "--endpoint-url"] {
+            assert!(failed.stderr.contains(says), "{says}: {failed:?}");
+        }
+    }
+    let mut command = queuelet(&["run", "--plugins", folder.arg()]);
+    command.env("AWS_ENDPOINT_URL", &nowhere);
+    let host = Process::start(command);
+    let says = |line: &Line| line.message().starts_with("not ready");
+    let lines = host.logs("a queue that is out of reach", 1, says).await;
+    for says in [&nowhere, "nothing answers there", "--endpoint-url"] {
+        assert!(lines[0].message().contains(says), "{lines:?}");
+    }
+    let begun = host.lines(|line| line.field("endpoint") == nowhere.as_str());
+    assert_eq!(begun.len(), 1, "the start says where the queues are");
+    assert!(!begun[0].field("region").is_empty(), "{begun:?}");
 }
 
 // Rule 1.11.

@@ -582,10 +582,18 @@ async fn status_says_what_is_to_come_and_when_an_open_circuit_is_tried() {
         "nowhere",
         "until the next is",
         "circuit open: fails on more: ",
+        "keep failing (trap)",
         "is tried in 59m",
+        " UTC; the log",
+        "create the queue",
     ] {
         assert!(table.stdout.contains(says), "{says}: {}", table.stdout);
     }
+    assert!(!table.stdout.contains("ending"), "{}", table.stdout);
+    // What the two count together stands once.
+    let to_come = table.stdout.lines().find(|line| line.contains(" no "));
+    let dashes = to_come.map(|line| line.matches(" - ").count());
+    assert_eq!(dashes, Some(3), "{}", table.stdout);
 }
 
 #[tokio::test]

@@ -32,12 +32,23 @@ fn of_plugin(plugin: &PluginStanding) -> impl Iterator<Item = String> {
 }
 
 /// Whether the subscription whose place it takes receives still. The two share their counts.
-fn has_substitute(plugin: &PluginStanding, mount: &MountStanding) -> bool {
+pub(super) fn has_substitute(plugin: &PluginStanding, mount: &MountStanding) -> bool {
     plugin.mounts.iter().any(|other| {
         other.is_ending
             && other.readiness.is_ready()
             && Arc::ptr_eq(&other.counters, &mount.counters)
     })
+}
+
+/// Whether it receives on only until the subscription that takes its place can.
+pub(super) fn is_substitute(plugin: &PluginStanding, mount: &MountStanding) -> bool {
+    mount.is_ending
+        && mount.readiness.is_ready()
+        && plugin.mounts.iter().any(|other| {
+            !other.is_ending
+                && !other.readiness.is_ready()
+                && Arc::ptr_eq(&other.counters, &mount.counters)
+        })
 }
 
 /// Why a subscription cannot receive, where it cannot.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use humantime::format_rfc3339_millis;
 use serde::{Deserialize, Serialize};
 
-use super::readiness::{not_ready, why_not};
+use super::readiness::{has_substitute, is_substitute, not_ready, why_not};
 use super::view::Glance;
 use crate::handler::Reason;
 use crate::host::{MountStanding, PluginStanding, RefusalStanding, VersionStanding};
@@ -141,9 +141,9 @@ pub struct MountStatus {
     pub queue: String,
     /// The queue as its mount names it: its name, URL or ARN.
     pub queue_ref: String,
-    /// Which mount of its plugin it is, counted from 0.
+    /// Which mount of its plugin it is, counted from 1.
     pub mount: usize,
-    /// The queue's region, where the mount says it.
+    /// The queue's region: the one that the mount says, else the one that it was found in.
     pub region: Option<String>,
     /// How many messages, or batches, are handled at once.
     pub workers: usize,
@@ -159,8 +159,16 @@ pub struct MountStatus {
     pub why: Option<String>,
     /// Its circuit.
     pub circuit: CircuitStatus,
-    /// Whether it receives no more, and only ends what it holds.
+    /// Whether another takes its place, or none: it receives no more and only ends what it holds, or
+    /// receives on until the other is ready.
     pub ending: bool,
+    /// Of one that is ending: whether it receives on until the one that takes its place is ready.
+    #[serde(default)]
+    pub until_next: bool,
+    /// Of one that is not ready: whether the one whose place it takes receives on until it is. The two
+    /// have the same counts.
+    #[serde(default)]
+    pub covered: bool,
     /// What was counted, by the names that the metrics have between `queuelet_` and `_total`.
     pub counts: BTreeMap<String, u64>,
     /// How many handlings failed, by reason.
@@ -174,6 +182,9 @@ pub struct CircuitStatus {
     pub state: String,
     /// Until when it is open.
     pub until: Option<String>,
+    /// Why the last message failed, while it is open.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 impl Status {
@@ -218,7 +229,11 @@ impl PluginStatus {
             files: plugin.files.to_owned(),
             serving: plugin.serving.as_ref().map(VersionStatus::of),
             refused: plugin.refused.as_ref().map(RefusalStatus::of),
-            mounts: plugin.mounts.iter().map(MountStatus::of).collect(),
+            mounts: plugin
+                .mounts
+                .iter()
+                .map(|mount| MountStatus::of(plugin, mount))
+                .collect(),
         }
     }
 }
@@ -249,10 +264,12 @@ impl RefusalStatus {
 }
 
 impl MountStatus {
-    fn of(mount: &MountStanding) -> Self {
+    fn of(plugin: &PluginStanding, mount: &MountStanding) -> Self {
         let subscription = &mount.subscription;
         let why = why_not(&mount.readiness.now());
-        let circuit = mount.circuit.now();
+        let is_ready = why.is_none();
+        let region = subscription.region.as_deref();
+        let region = region.or_else(|| mount.readiness.region());
         let count = |count: Count| (count.name().to_owned(), mount.counters.get(count));
         let failed = |reason: Reason| {
             let failures = mount.counters.failures(reason);
@@ -261,24 +278,34 @@ impl MountStatus {
         Self {
             queue: subscription.queue.name().to_string(),
             queue_ref: subscription.queue.to_string(),
-            mount: subscription.mount,
-            region: subscription.region.clone(),
+            mount: subscription.mount + 1,
+            region: region.map(str::to_owned),
             workers: subscription.workers.get(),
             receive: subscription.receive.get(),
             reply: subscription.reply.as_ref().map(ToString::to_string),
             dead_letter: subscription.dead_letter.as_ref().map(ToString::to_string),
-            ready: why.is_none(),
+            ready: is_ready,
             why,
-            circuit: CircuitStatus {
-                state: circuit.as_str().to_owned(),
-                until: match circuit {
-                    CircuitState::Open { until } => Some(time(until)),
-                    _ => None,
-                },
-            },
+            circuit: CircuitStatus::of(mount.circuit.now()),
             ending: mount.is_ending,
+            until_next: is_substitute(plugin, mount),
+            covered: !mount.is_ending && !is_ready && has_substitute(plugin, mount),
             counts: Count::ALL.into_iter().map(count).collect(),
             failed: Reason::ALL.into_iter().map(failed).collect(),
+        }
+    }
+}
+
+impl CircuitStatus {
+    fn of(circuit: CircuitState) -> Self {
+        let open = match circuit {
+            CircuitState::Open { until, reason } => Some((until, reason)),
+            _ => None,
+        };
+        Self {
+            state: circuit.as_str().to_owned(),
+            until: open.map(|(until, _)| time(until)),
+            reason: open.map(|(_, reason)| reason.as_str().to_owned()),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::readiness::not_ready;
 use super::status::{HostState, Status};
 use super::view::Glance;
 use crate::config::{HostConfig, MountFile, PluginSettings, SqsSubscription, resolve};
-use crate::error::{CallError, ErrorClass};
+use crate::error::{CallError, ErrorClass, Remedy};
 use crate::handler::{HandlerKind, Reason};
 use crate::host::{MountStanding, PluginStanding};
 use crate::observe::{Event, Observer};
@@ -92,6 +92,12 @@ fn a_subscription_speaks_for_the_one_that_takes_its_place_until_that_one_is_open
     let new = old.of_successor();
     let both = running(vec![mount(&old, true), mount(&new, false)]);
     assert_eq!(not_ready(&both), [""; 0]);
+    let status = Status::of(&both);
+    let [old_mount, new_mount] = &status.plugins[0].mounts[..] else {
+        panic!("{status:?}");
+    };
+    assert!(old_mount.until_next && !old_mount.covered);
+    assert!(new_mount.covered && !new_mount.until_next);
     // The counts that they share are counted once, and the workers are those that stay.
     let received = "queuelet_messages_received_total{plugin=\"p\",queue=\"q\"} 5";
     assert_says(&both, received);
@@ -110,6 +116,9 @@ fn a_subscription_speaks_for_the_one_that_takes_its_place_until_that_one_is_open
         &alone,
         "queuelet_subscription_ready{plugin=\"p\",queue=\"q\"} 1",
     );
+    let status = Status::of(&running(vec![mount(&old, true), mount(&new, false)]));
+    let mounts = &status.plugins[0].mounts;
+    assert!(mounts.iter().all(|of| !of.until_next && !of.covered));
     // One that ends is nothing to wait for.
     let ending = running(vec![mount(&Observer::of_a_test(), true)]);
     assert_eq!(not_ready(&ending), [""; 0]);
@@ -158,6 +167,7 @@ fn an_open_circuit_is_shown_and_is_no_lack_of_readiness() {
     let circuit = &status.plugins[0].mounts[0].circuit;
     assert_eq!(circuit.state, "open");
     assert!(circuit.until.is_some());
+    assert_eq!(circuit.reason.as_deref(), Some("error"));
     for (state, is) in [("closed", 0), ("open", 1), ("half-open", 0)] {
         let labels = format!("plugin=\"p\",queue=\"q\",state=\"{state}\"");
         assert_says(&glance, &format!("queuelet_circuit_state{{{labels}}} {is}"));
@@ -177,7 +187,27 @@ fn an_open_circuit_is_shown_and_is_no_lack_of_readiness() {
             pause: Duration::ZERO,
         },
     );
-    assert_eq!(not_ready(&glance), ["p on q: ReceiveMessage: no"]);
+    let lines = not_ready(&glance);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    let advice = Remedy::Credentials.advice();
+    assert_eq!(lines[0], format!("p on q: ReceiveMessage: no{advice}"));
+}
+
+#[test]
+fn a_mount_is_counted_from_1_and_has_the_region_that_its_queue_was_found_in() {
+    let observer = Observer::of_a_test();
+    observer.emit(
+        None,
+        Event::Ready {
+            url: "http://sqs/q",
+            region: Some("eu-west-1"),
+            visibility: Duration::from_secs(30),
+        },
+    );
+    let status = Status::of(&running(vec![mount(&observer, false)]));
+    let mount = &status.plugins[0].mounts[0];
+    assert_eq!(mount.mount, 1);
+    assert_eq!(mount.region.as_deref(), Some("eu-west-1"));
 }
 
 // Rules 7.2 and 7.3.

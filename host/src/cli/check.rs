@@ -170,11 +170,13 @@ fn print(plugins: &Plugins) {
 /// What it comes to.
 fn sum_up(plugins: &Plugins, online: &Online) {
     let failed = online.iter().filter(|(_, probe)| probe.is_wrong()).count();
+    let wrong = plugins.refused.len() + plugins.resolved.problems.len();
     if failed > 0 {
         complain!("error: {failed} of {} tries failed", online.len());
-        return;
+        if wrong == 0 {
+            return;
+        }
     }
-    let wrong = plugins.refused.len() + plugins.resolved.problems.len();
     let warnings = plugins
         .resolved
         .notes

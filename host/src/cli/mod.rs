@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::error::SqsError;
 use crate::observe::{LogFormat, init_logging};
 
 /// A native host for Amazon SQS consumers whose handlers are WebAssembly components.
@@ -47,7 +48,9 @@ struct Cli {
 
 #[derive(Debug, clap::Args)]
 struct Logs {
-    /// Which lines are logged to stderr: a level, or filters as `queuelet=debug,warn`
+    /// Which lines are logged to stderr: a level (off, error, warn, info, debug, trace), or filters as
+    /// `queuelet=debug,warn`. Filters without a level alone leave what they do not name at info, and
+    /// libraries at warn
     #[arg(long, global = true, value_name = "FILTER", env = "QUEUELET_LOG")]
     log: Option<String>,
     /// How log lines look
@@ -175,6 +178,14 @@ impl Command {
             | Self::Status(_)
             | Self::Subscribe(_) => "warn,aws_config=error",
         }
+    }
+}
+
+/// An error of a call, with what can be done about it.
+fn advised(error: SqsError) -> anyhow::Error {
+    match error.remedy().advice_for_any_call() {
+        "" => anyhow::Error::new(error),
+        advice => anyhow::anyhow!("{error}{advice}"),
     }
 }
 

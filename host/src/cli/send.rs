@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -9,8 +10,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::ConnectOptions;
-use super::{ExitAs, Failed, Outcome, print_json};
+use super::{ExitAs, Failed, Outcome, advised, print_json};
 use crate::config::{QueueRef, duration};
+use crate::error::SqsError;
 use crate::handler::{Header, HeaderValue};
 use crate::limits::MAX_DELAY;
 use crate::sqs::{Outgoing, SqsApi, resolve};
@@ -88,6 +90,7 @@ impl SendMessage {
         let endpoint = connection.endpoint();
         let url = resolve(&*api, &queue, false, endpoint.as_deref())
             .await
+            .map_err(advised)
             .or_running()?;
         let mut message = Outgoing {
             body,
@@ -103,7 +106,13 @@ impl SendMessage {
                 // Each send is a message of its own, whatever was sent before.
                 message.deduplication_id = Some(format!("{:032x}", rand::random::<u128>()));
             }
-            let sent = api.send(&url, &message).await.or_running()?;
+            let sent = api.send(&url, &message).await.map_err(|cause| {
+                advised(SqsError::Publish {
+                    target: queue.to_string(),
+                    cause: Arc::new(cause),
+                })
+            });
+            let sent = sent.or_running()?;
             message_ids.push(sent.to_string());
         }
         if self.json {

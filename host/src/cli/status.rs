@@ -143,31 +143,31 @@ fn print(status: &Status) {
 fn remarks(status: &Status, plugin: &PluginStatus, mount: &MountStatus) -> Vec<String> {
     let of = format!("{} on {}", plugin.name, mount.queue);
     let mut remarks = Vec::new();
-    if let Some(why) = &mount.why
-        && !mount.ending
-        && has_predecessor(plugin)
-    {
+    if let (true, Some(why)) = (mount.covered, &mount.why) {
         remarks.push(format!(
             "to come: {of}: {why}; what was mounted before it is served until then"
         ));
     }
     let circuit = &mount.circuit;
     if let (false, Some(until)) = (mount.ending, &circuit.until) {
+        let reason = circuit.reason.as_deref();
         remarks.push(format!(
-            "circuit open: {of}: its messages keep failing, so the next one is tried in {}; the log \
-             says why they fail",
-            until_then(until, &status.now)
+            "circuit open: {of}: its messages keep failing{}, so the next one is tried in {}, at {}; \
+             the log says why they fail",
+            reason.map(|reason| format!(" ({reason})")).unwrap_or_default(),
+            until_then(until, &status.now),
+            time_of_day(until),
         ));
     }
     remarks
 }
 
-/// Whether a subscription of the plugin goes on only until another is open.
-fn has_predecessor(plugin: &PluginStatus) -> bool {
-    plugin
-        .mounts
-        .iter()
-        .any(|mount| mount.ending && mount.ready)
+/// The time of day of a moment, to the second.
+fn time_of_day(moment: &str) -> String {
+    match moment.split_once('T').and_then(|(_, time)| time.get(..8)) {
+        Some(time) => format!("{time} UTC"),
+        None => moment.to_owned(),
+    }
 }
 
 /// How long it is from `now` to a moment, in whole seconds.
@@ -196,11 +196,7 @@ fn rows(status: &Status, plugin: &PluginStatus) -> Vec<[String; HEAD.len()]> {
     }
     let mut rows = Vec::new();
     let none = || [const { String::new() }; 6];
-    let waits = plugin
-        .mounts
-        .iter()
-        .any(|mount| !mount.ending && !mount.ready);
-    let mounts = plugin.mounts.iter().map(|mount| of_mount(mount, waits));
+    let mounts = plugin.mounts.iter().map(of_mount);
     let mounts: Vec<_> = mounts.collect();
     let mounts = if mounts.is_empty() {
         vec![none()]
@@ -218,18 +214,18 @@ fn rows(status: &Status, plugin: &PluginStatus) -> Vec<[String; HEAD.len()]> {
     rows
 }
 
-/// A mount's part of a row; `waits` where one of the plugin's mounts is not open yet.
-fn of_mount(mount: &MountStatus, waits: bool) -> [String; 6] {
-    let count = |name: &str| {
-        mount
-            .counts
-            .get(name)
-            .copied()
-            .unwrap_or_default()
-            .to_string()
+/// A mount's part of a row. Counts that two mounts share stand with the one that receives.
+fn of_mount(mount: &MountStatus) -> [String; 6] {
+    let shown = |count: u64| {
+        if mount.covered {
+            "-".to_owned()
+        } else {
+            count.to_string()
+        }
     };
+    let count = |name: &str| shown(mount.counts.get(name).copied().unwrap_or_default());
     let ready = match (mount.ending, mount.ready) {
-        (true, true) if waits => "until the next is",
+        (true, _) if mount.until_next => "until the next is",
         (true, _) => "ending",
         (false, true) => "yes",
         (false, false) => "no",
@@ -240,7 +236,7 @@ fn of_mount(mount: &MountStatus, waits: bool) -> [String; 6] {
         mount.circuit.state.clone(),
         count("messages_received"),
         count("messages_handled"),
-        mount.failed.values().sum::<u64>().to_string(),
+        shown(mount.failed.values().sum()),
     ]
 }
 
@@ -317,6 +313,12 @@ mod tests {
         ] {
             assert_eq!(until_then(moment, now), said);
         }
+    }
+
+    #[test]
+    fn a_moment_is_told_by_its_time_of_day() {
+        assert_eq!(time_of_day("2026-01-02T03:04:05.678Z"), "03:04:05 UTC");
+        assert_eq!(time_of_day("later"), "later");
     }
 
     #[test]

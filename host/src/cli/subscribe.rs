@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::options::ConnectOptions;
-use super::{ExitAs, Failed, Outcome, print_json};
+use super::{ExitAs, Failed, Outcome, advised, print_json};
 use crate::config::{QueueRef, TopicRef};
 use crate::error::ErrorClass;
 use crate::sqs::{Subscription, resolve, subscribe_queue_to_topic};
@@ -53,7 +53,7 @@ impl Subscribe {
         };
         let subscribed = subscribed.await.map_err(|error| {
             let missing = error.class() == Some(ErrorClass::Missing) && !self.create;
-            let error = anyhow::Error::new(error);
+            let error = advised(error);
             Failed::Running(if missing {
                 error.context("it is missing; --create makes it")
             } else {

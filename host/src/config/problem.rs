@@ -239,6 +239,16 @@ impl Note {
     }
 }
 
+impl Note {
+    /// One line for the log, which has a level of its own.
+    pub fn line(&self) -> String {
+        let text = self.to_string();
+        let level = self.level.to_string();
+        let text = text.strip_prefix(&level).unwrap_or(&text);
+        text.trim_start().replacen("\n  ", ": ", 1)
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.level)?;
@@ -309,9 +319,14 @@ mod tests {
     #[test]
     fn a_note_reads_like_a_problem() {
         let note = Note::new(Level::Warn, "works as 10").setting("batch", "50", &Place::Descriptor);
+        let note = note.of("orders", None);
         assert_eq!(
-            note.of("orders", None).to_string(),
+            note.to_string(),
             "warning in descriptor, plugin orders: batch = 50\n  works as 10"
+        );
+        assert_eq!(
+            note.line(),
+            "in descriptor, plugin orders: batch = 50: works as 10"
         );
     }
 

@@ -20,7 +20,8 @@ use crate::plugin::Digest;
 pub struct SqsSubscription {
     /// The plugin: the name of its `.wasm` file.
     pub plugin: String,
-    /// Which mount of its file this is, counted from 0.
+    /// Which mount of its file this is, counted from 0; in a document from 1.
+    #[serde(serialize_with = "from_one")]
     pub mount: usize,
     /// `queue`: what is read, by name, URL or ARN. No default. Characters that SQS does not take
     /// in a name are already mapped (SPEC 1.2).
@@ -190,6 +191,10 @@ impl Serialize for Origin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
+}
+
+fn from_one<S: Serializer>(index: &usize, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(*index as u64 + 1)
 }
 
 pub(super) fn length<S: Serializer>(length: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

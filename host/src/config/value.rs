@@ -211,16 +211,16 @@ fn each<T>(text: &str, read: fn(&str) -> Result<T, String>) -> Result<Vec<T>, St
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let items = text.split(',').map(|item| read(item.trim()));
-    let (mut read, mut wrong) = (Vec::new(), Vec::new());
-    for item in items {
-        match item {
-            Ok(item) => read.push(item),
-            Err(why) => wrong.push(why),
+    let (mut items, mut wrong) = (Vec::new(), Vec::new());
+    for item in text.split(',').map(str::trim) {
+        match read(item) {
+            Ok(item) => items.push(item),
+            Err(why) if why.contains(item) => wrong.push(why),
+            Err(why) => wrong.push(format!("{item:?}: {why}")),
         }
     }
     if wrong.is_empty() {
-        Ok(read)
+        Ok(items)
     } else {
         Err(wrong.join("; "))
     }

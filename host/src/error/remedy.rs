@@ -72,6 +72,15 @@ impl Remedy {
         }
     }
 
+    /// [`Remedy::advice`] where it is good for any call: not about a mount, nor about what a host needs
+    /// to receive.
+    pub fn advice_for_any_call(self) -> &'static str {
+        match self {
+            Self::Permission | Self::Queue | Self::InFlight => "",
+            other => other.advice(),
+        }
+    }
+
     /// The sentence, to stand behind the error; empty where there is nothing to do.
     pub fn advice(self) -> &'static str {
         match self {
@@ -124,7 +133,7 @@ impl Remedy {
 
 /// Whether there was no connection at all, by what the SDK's HTTP client says.
 fn never_connected(message: &str) -> bool {
-    ["tcp connect error", "dns error"]
+    ["tcp connect error", "dns error", "HTTP connect timeout"]
         .iter()
         .any(|says| message.contains(says))
 }

@@ -193,8 +193,8 @@ impl Plugins {
 /// Logs something worth saying.
 pub(super) fn log_note(note: &Note) {
     match note.level {
-        Level::Warn => warn!("{}", one_line(note)),
-        Level::Info => info!("{}", one_line(note)),
+        Level::Warn => warn!("{}", note.line()),
+        Level::Info => info!("{}", note.line()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use tokio::sync::watch;
 
 use super::event::Event;
+use crate::handler::Reason;
 
 /// How a circuit stands (rule 8.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub enum CircuitState {
     Open {
         /// Until about then, by this machine's clock.
         until: SystemTime,
+        /// Why the last message failed.
+        reason: Reason,
     },
     /// One message at a time is received, to see how its handler fares.
     HalfOpen,
@@ -75,8 +78,9 @@ impl CircuitWatch {
     /// Takes what an event says of it.
     pub(super) fn note(&self, event: &Event<'_>) {
         let state = match event {
-            Event::CircuitOpened { pause, .. } => CircuitState::Open {
+            Event::CircuitOpened { pause, reason, .. } => CircuitState::Open {
                 until: SystemTime::now() + *pause,
+                reason: *reason,
             },
             Event::CircuitProbes => CircuitState::HalfOpen,
             Event::CircuitClosed { .. } => CircuitState::Closed,

@@ -78,7 +78,8 @@ fn filter(text: &str) -> Result<EnvFilter, FilterError> {
 }
 
 /// Sends log lines to stderr from now on. `text` is a level (`debug`), or filters as
-/// `queuelet=debug,warn`; where those have no level alone, what they do not name is told as ever. What has not been written when the answer is dropped is written then.
+/// `queuelet=debug,warn`; where those have no level alone, what they do not name is told as ever. What
+/// has not been written when the answer is dropped is written then.
 ///
 /// The host never waits for whoever reads its log: a thread of its own writes the lines. Those that
 /// it cannot keep up with are left out and counted, and those that cannot be written are lost.

@@ -1,6 +1,6 @@
 //! Whether a subscription can receive: what its events say of that, kept for whoever asks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
@@ -18,7 +18,7 @@ pub enum Ready {
     /// It cannot receive: its queue is denied, missing or out of reach. It is tried until it can
     /// (rule 2.4).
     No {
-        /// What is wrong.
+        /// What is wrong, and what to do.
         why: Arc<str>,
     },
     /// It has ended.
@@ -27,34 +27,53 @@ pub enum Ready {
 
 /// The readiness of one subscription, as it is now and as it changes.
 #[derive(Debug)]
-pub struct Readiness(watch::Sender<Ready>);
+pub struct Readiness {
+    state: watch::Sender<Ready>,
+    /// Where its queue is, once that was open.
+    region: OnceLock<Arc<str>>,
+}
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self(watch::Sender::new(Ready::default()))
+        Self {
+            state: watch::Sender::new(Ready::default()),
+            region: OnceLock::new(),
+        }
     }
 }
 
 impl Readiness {
     /// How the subscription stands.
     pub fn now(&self) -> Ready {
-        self.0.borrow().clone()
+        self.state.borrow().clone()
+    }
+
+    /// The region that its queue was found in, once it was.
+    pub fn region(&self) -> Option<&str> {
+        self.region.get().map(|region| &**region)
     }
 
     /// Whether it receives.
     pub fn is_ready(&self) -> bool {
-        *self.0.borrow() == Ready::Yes
+        *self.state.borrow() == Ready::Yes
     }
 
     /// Sees every change.
     pub fn watch(&self) -> watch::Receiver<Ready> {
-        self.0.subscribe()
+        self.state.subscribe()
     }
 
     /// Takes what an event says of it.
     pub(super) fn note(&self, event: &Event<'_>) {
+        if let Event::Ready {
+            region: Some(region),
+            ..
+        } = event
+        {
+            self.region.get_or_init(|| (*region).into());
+        }
         if let Some(ready) = after(event) {
-            self.0.send_if_modified(|now| {
+            self.state.send_if_modified(|now| {
                 let changes = *now != ready;
                 *now = ready;
                 changes
@@ -71,10 +90,10 @@ fn after(event: &Event<'_>) -> Option<Ready> {
     let no = |why: String| Some(Ready::No { why: why.into() });
     match event {
         Event::Ready { .. } | Event::ReceiveRecovered => Some(Ready::Yes),
-        Event::NotReady { error } => no(error.to_string()),
+        Event::NotReady { error } => no(format!("{error}{}", error.remedy().advice())),
         Event::ReceiveFailed { error, still, .. } => match (error.class, still) {
             (ErrorClass::Throttled, _) | (ErrorClass::Network, false) => None,
-            _ => no(error.to_string()),
+            _ => no(format!("{error}{}", error.remedy().advice())),
         },
         Event::Ended => Some(Ready::Ended),
         _ => None,
@@ -86,7 +105,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::error::CallError;
+    use crate::error::{CallError, Remedy};
 
     fn failed(readiness: &Readiness, class: ErrorClass, still: bool) {
         let error = CallError {
@@ -135,13 +154,11 @@ mod tests {
             failed(&readiness, ErrorClass::Denied, still);
         }
         assert!(watch.has_changed().unwrap());
-        let why = watch.borrow_and_update().clone();
-        assert_eq!(
-            why,
-            Ready::No {
-                why: "ReceiveMessage: no".into()
-            }
-        );
+        let Ready::No { why } = watch.borrow_and_update().clone() else {
+            panic!("it is ready");
+        };
+        assert!(why.starts_with("ReceiveMessage: no; "), "{why}");
+        assert!(why.ends_with(Remedy::Credentials.advice()), "{why}");
         failed(&readiness, ErrorClass::Denied, true);
         assert!(!watch.has_changed().unwrap());
     }

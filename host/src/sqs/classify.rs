@@ -43,6 +43,7 @@ where
         (Some(status), None) => format!("HTTP status {status}: {message}"),
         _ => message,
     };
+    without_full_stop(&mut message);
     if class == ErrorClass::Denied {
         let date = error.raw_response().and_then(|a| a.headers().get("date"));
         message.extend(clock_is_off(date, SystemTime::now()));
@@ -53,6 +54,12 @@ where
         code,
         message,
     }
+}
+
+/// Takes the full stop away that a message ends with: what is to be done stands behind it, after a
+/// semicolon.
+pub(super) fn without_full_stop(message: &mut String) {
+    message.truncate(message.trim_end_matches('.').len());
 }
 
 /// The class of an answer: by its code, else by its HTTP status.

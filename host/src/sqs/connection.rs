@@ -16,8 +16,10 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::{Builder as HttpBuilder, tls};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 use super::api::QueueUrl;
+use super::called::Naming;
 use super::client::AwsSqs;
 use super::memory::Finished;
 use super::sns::AwsSns;
@@ -235,12 +237,13 @@ fn is_loopback(endpoint: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-fn http() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
-    HttpBuilder::new()
+fn http() -> SharedHttpClient {
+    let client = HttpBuilder::new()
         .tls_provider(tls::Provider::Rustls(
             tls::rustls_provider::CryptoMode::Ring,
         ))
-        .build_https()
+        .build_https();
+    SharedHttpClient::new(Naming(client))
 }
 
 #[cfg(test)]

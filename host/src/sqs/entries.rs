@@ -4,7 +4,7 @@
 
 use aws_sdk_sqs::types::BatchResultErrorEntry;
 
-use super::classify::class_of_entry;
+use super::classify::{class_of_entry, without_full_stop};
 use crate::error::CallError;
 
 /// One result per entry of the request, in order, of what SQS did and did not, by entry id. An
@@ -57,7 +57,8 @@ pub(super) fn failure(
     message: Option<String>,
     sender_fault: bool,
 ) -> CallError {
-    let message = message.unwrap_or_default();
+    let mut message = message.unwrap_or_default();
+    without_full_stop(&mut message);
     CallError {
         operation,
         class: class_of_entry(&code, &message, sender_fault),

@@ -6,6 +6,7 @@
 
 mod api;
 mod batcher;
+mod called;
 mod classify;
 mod client;
 mod connection;

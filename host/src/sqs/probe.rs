@@ -54,13 +54,17 @@ pub struct Probe {
 impl Probe {
     /// A call that has to work.
     pub fn of<T>(resource: &str, action: &'static str, tried: &Result<T, CallError>) -> Self {
+        let advised = |error: &CallError| {
+            let advice = error.remedy().advice_for_any_call();
+            format!("{error}{advice}")
+        };
         let verdict = match tried {
             Ok(_) => Verdict::Allowed,
-            Err(error) if error.class == ErrorClass::Denied => Verdict::Denied(error.to_string()),
+            Err(error) if error.class == ErrorClass::Denied => Verdict::Denied(advised(error)),
             Err(error) if error.class == ErrorClass::Missing => {
                 Verdict::Missing(format!("{error} (create it, or set create_if_missing)"))
             }
-            Err(error) => Verdict::Failed(error.to_string()),
+            Err(error) => Verdict::Failed(advised(error)),
         };
         Self {
             resource: resource.to_owned(),

@@ -302,4 +302,17 @@ fn everything_that_is_wrong_with_a_list_is_told_at_once() {
     for says in ["ftp", "99999"] {
         assert!(problem.contains(says), "{problem}");
     }
+    let lists = [
+        ("destinations", "a b", "c d"),
+        ("subscribe", "e f", "g h"),
+        ("sha256", "1234", "5678"),
+    ];
+    for (setting, one, other) in lists {
+        let text = format!("queue = 'orders'\n{setting} = ['{one}', '{other}']");
+        let problem = only(refused(single(&text)));
+        let (_, message) = problem.split_once("\n").unwrap();
+        for says in [one, other] {
+            assert!(message.contains(says), "{setting}: {problem}");
+        }
+    }
 }

@@ -151,7 +151,7 @@ pub(super) fn refused(
             id,
             host,
             port,
-            unsaid,
+            unsaid = (unsaid > 0).then_some(unsaid),
             "an http request of the handler is refused: {refusal}"
         );
     }
