@@ -303,8 +303,8 @@ fn everything_that_is_wrong_with_a_list_is_told_at_once() {
         assert!(problem.contains(says), "{problem}");
     }
     let lists = [
-        ("destinations", "a b", "c d"),
-        ("subscribe", "e f", "g h"),
+        ("destinations", "arn:aws:sqs:one", "arn:aws:sqs:two"),
+        ("subscribe", "arn:aws:sns:one", "arn:aws:sns:two"),
         ("sha256", "1234", "5678"),
     ];
     for (setting, one, other) in lists {
