@@ -88,13 +88,13 @@ impl CallError {
 #[non_exhaustive]
 pub enum SqsError {
     /// The configuration cannot be used. The operator mends it.
-    #[error("{0}")]
+    #[error("{}", .0.line())]
     Config(Box<Problem>),
     /// A setting of a subscription is out of its range, or its queue cannot be named.
-    #[error("{0}")]
+    #[error("{}", .0.line())]
     InvalidQueue(Box<Problem>),
     /// Half of a redrive policy.
-    #[error("{0}")]
+    #[error("{}", .0.line())]
     IncompleteRedrive(Box<Problem>),
     /// A queue could not be resolved or read.
     #[error("queue {queue}: {cause}")]

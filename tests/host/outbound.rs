@@ -152,6 +152,10 @@ async fn without_rules_every_request_is_refused_and_the_log_says_once_what_to_se
     let lines = asking.refusals();
     assert_eq!(lines.len(), 1, "{lines:?}");
     let line = &lines[0];
+    assert!(
+        !line.text.contains("unsaid"),
+        "nothing was passed over: {line:?}"
+    );
     assert_eq!(line.field("level"), "WARN");
     assert_eq!(line.field("plugin"), "fetch");
     assert_eq!(line.field("host"), "127.0.0.1");

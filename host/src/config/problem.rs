@@ -142,6 +142,13 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// It in one line, as the log has it.
+    pub fn line(&self) -> String {
+        on_one_line(&self.to_string())
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.class)?;
@@ -245,7 +252,7 @@ impl Note {
         let text = self.to_string();
         let level = self.level.to_string();
         let text = text.strip_prefix(&level).unwrap_or(&text);
-        text.trim_start().replacen("\n  ", ": ", 1)
+        on_one_line(text.trim_start())
     }
 }
 
@@ -261,6 +268,11 @@ impl fmt::Display for Note {
         };
         write!(f, "{subject}\n  {}", self.message)
     }
+}
+
+/// The two lines of a problem or a note as one.
+fn on_one_line(text: &str) -> String {
+    text.replacen("\n  ", ": ", 1)
 }
 
 /// The first line of a problem or a note, after its kind.
@@ -314,6 +326,8 @@ mod tests {
             "InvalidQueue in plugins/orders.toml:3, plugin orders, queue orders-eu: wait = 21s\n  \
              too long: write 20s (allowed: 0s to 20s)"
         );
+        assert_eq!(problem.line().lines().count(), 1);
+        assert!(problem.line().contains("wait = 21s: too long"));
     }
 
     #[test]

@@ -351,10 +351,7 @@ pub(crate) fn check(config: &HostConfig, candidate: &Candidate) -> Result<Checke
 
 /// Problems of a plugin's mounts as one reason.
 pub(crate) fn refusal(content: Content, problems: &[Problem]) -> Refusal {
-    let lines: Vec<_> = problems
-        .iter()
-        .map(|problem| problem.to_string().replace("\n  ", ": "))
-        .collect();
+    let lines: Vec<_> = problems.iter().map(Problem::line).collect();
     Refusal {
         unfinished: false,
         digest: Some(content.wasm),

@@ -153,6 +153,14 @@ async fn a_refusal_is_classed_by_its_code_in_the_spelling_that_aws_sends() {
     }
 }
 
+// Rule 2.4: what is to be done stands behind what SQS said.
+#[tokio::test]
+async fn what_sqs_says_ends_without_a_full_stop() {
+    let body = r#"{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"There is none."}"#;
+    let error = refusal(400, "", body).await;
+    assert!(error.message.ends_with("There is none"), "{error}");
+}
+
 // Rule 2.4: a clock that is wrong by an hour.
 #[tokio::test]
 async fn a_wrong_clock_is_told_by_the_date_of_the_answer() {
