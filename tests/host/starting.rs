@@ -278,3 +278,29 @@ async fn a_mount_that_is_not_enabled_is_not_served() {
     assert_eq!(local.count("ReceiveMessage", "off"), 0);
     assert_eq!(local.sqs.held("off").await.visible, 1);
 }
+
+// Rule 1.11.
+#[tokio::test]
+async fn what_is_said_of_settings_at_the_start_is_one_line_each() {
+    let sqs = Forwarder::to(None).await;
+    let noted = "[[mount]]\nqueue = \"jobs\"\n[[mount]]\nqueue = \"jobs\"";
+    let pinned = format!("queue = \"others\"\nsha256 = \"{:064}\"", 0);
+    let folder = Folder::new()
+        .and("outcome", "noted", noted)
+        .and("outcome", "pinned", &pinned);
+    let mut host = Process::run(&folder, &sqs.endpoint, &[]);
+    assert_eq!(host.ended().await, Some(2));
+    let says = |level: &str, plugin: &str| {
+        let of = format!("plugin {plugin}");
+        let lines = host.lines(|line| line.field("level") == level && line.message().contains(&of));
+        assert_eq!(lines.len(), 1, "{level}: {lines:?}");
+        lines[0].message().to_owned()
+    };
+    let note = says("WARN", "noted");
+    assert!(note.starts_with("in "), "its level is said once: {note}");
+    let problem = says("ERROR", "pinned");
+    assert!(problem.contains("sha256: its SHA-256 is"), "{problem}");
+    for message in [note, problem] {
+        assert!(!message.contains('\n'), "{message}");
+    }
+}
