@@ -21,12 +21,17 @@ pub(crate) fn is_unruly(c: char) -> bool {
 
 /// `text` as a part of one line: what must not stand there is escaped.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unruly) {
+    escaped_where(text, is_unruly)
+}
+
+/// `text`, what `must` says of it escaped.
+pub(crate) fn escaped_where(text: &str, must: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(must) {
         return text.into();
     }
     let mut escaped = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if is_unruly(c) {
+        if must(c) {
             escaped.extend(c.escape_default());
         } else {
             escaped.push(c);

@@ -8,25 +8,14 @@ use super::metrics::text;
 use super::readiness::not_ready;
 use super::status::{HostState, Status};
 use super::view::Glance;
-use crate::config::{HostConfig, MountFile, PluginSettings, SqsSubscription, resolve};
+use crate::config::{SqsSubscription, mounts_of_a_test};
 use crate::error::{CallError, ErrorClass, Remedy};
-use crate::handler::{HandlerKind, Reason};
+use crate::handler::Reason;
 use crate::host::{MountStanding, PluginStanding};
 use crate::observe::{Event, Observer};
 
 fn subscription(text: &str) -> Arc<SqsSubscription> {
-    let plugin = PluginSettings {
-        name: "p".into(),
-        kind: HandlerKind::Single,
-        descriptor: Vec::new(),
-        mount_file: Some(MountFile {
-            path: "p.toml".into(),
-            text: text.into(),
-        }),
-    };
-    let mut resolved = resolve(&HostConfig::default(), &[plugin]);
-    assert!(resolved.problems.is_empty(), "{:?}", resolved.problems);
-    Arc::new(resolved.subscriptions.remove(0))
+    Arc::new(mounts_of_a_test(text).remove(0))
 }
 
 fn mount(observer: &Observer, is_ending: bool) -> MountStanding {

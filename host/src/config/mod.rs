@@ -46,3 +46,20 @@ pub use subscription::{InForce, Origin, RetryPolicy, SettleMode, SqsSubscription
 pub use target::{TargetRef, TargetRefError, TopicName, TopicRef};
 pub use value::duration;
 pub use vocabulary::{Kind, Name, SETTINGS, Setting};
+
+/// The subscriptions of a mount file, for tests.
+#[cfg(test)]
+pub(crate) fn mounts_of_a_test(text: &str) -> Vec<SqsSubscription> {
+    let plugin = PluginSettings {
+        name: "p".into(),
+        kind: crate::handler::HandlerKind::Single,
+        descriptor: Vec::new(),
+        mount_file: Some(MountFile {
+            path: "p.toml".into(),
+            text: text.into(),
+        }),
+    };
+    let resolved = resolve(&HostConfig::default(), &[plugin]);
+    assert!(resolved.problems.is_empty(), "{:?}", resolved.problems);
+    resolved.subscriptions
+}

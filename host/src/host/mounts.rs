@@ -63,23 +63,7 @@ pub(super) fn plan(running: &[Fed<'_>], next: &[Fed<'_>]) -> Vec<Next> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{HostConfig, MountFile, PluginSettings, resolve};
-
-    /// The mounts of a file.
-    fn mounts(text: &str) -> Vec<SqsSubscription> {
-        let plugin = PluginSettings {
-            name: "p".into(),
-            kind: HandlerKind::Single,
-            descriptor: Vec::new(),
-            mount_file: Some(MountFile {
-                path: "p.toml".into(),
-                text: text.into(),
-            }),
-        };
-        let resolved = resolve(&HostConfig::default(), &[plugin]);
-        assert!(resolved.problems.is_empty(), "{:?}", resolved.problems);
-        resolved.subscriptions
-    }
+    use crate::config::mounts_of_a_test as mounts;
 
     fn fed(of: &[SqsSubscription], kind: HandlerKind) -> Vec<Fed<'_>> {
         let fed = of.iter().map(|subscription| Fed { subscription, kind });

@@ -1,9 +1,10 @@
 //! A record of the log is one line, whatever stands in it: nobody who sends messages, or writes a
 //! plugin, writes lines of the log.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::line::is_unruly;
+use crate::line::{escaped_where, is_unruly};
 
 /// Writes each record as one line. What would begin another, or turn what is read around, is escaped.
 pub(super) struct OneLine<W>(pub(super) W);
@@ -27,18 +28,10 @@ impl<W: Write> Write for OneLine<W> {
 fn escaped(record: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(record);
     let line = text.strip_suffix('\n').unwrap_or(&text);
-    line.contains(acts).then(|| {
-        let mut escaped = String::with_capacity(text.len() + 16);
-        for c in line.chars() {
-            if acts(c) {
-                escaped.extend(c.escape_default());
-            } else {
-                escaped.push(c);
-            }
-        }
-        escaped.push('\n');
-        escaped
-    })
+    match escaped_where(line, acts) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(escaped) => Some(escaped + "\n"),
+    }
 }
 
 /// What ends a line or changes how one is read. Colours are the formatter's own, which escapes those

@@ -149,22 +149,10 @@ fn arn(service: &str, region: Option<&str>, account: Option<&str>, name: &str) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{HostConfig, MountFile, PluginSettings, resolve};
-    use crate::handler::HandlerKind;
+    use crate::config::mounts_of_a_test;
 
     fn of(text: &str) -> Value {
-        let plugin = PluginSettings {
-            name: "p".into(),
-            kind: HandlerKind::Single,
-            descriptor: Vec::new(),
-            mount_file: Some(MountFile {
-                path: "p.toml".into(),
-                text: text.into(),
-            }),
-        };
-        let resolved = resolve(&HostConfig::default(), &[plugin]);
-        assert_eq!(resolved.problems, []);
-        policy(&resolved.subscriptions, Some("eu-west-1"))
+        policy(&mounts_of_a_test(text), Some("eu-west-1"))
     }
 
     /// The actions on a resource.
