@@ -2,11 +2,13 @@
 //! exit code 1 where it does not hold:
 //!
 //! ```text
+//! cargo run --release -p benches -- compare     what a message costs beside the AWS SDK and a peer
 //! cargo run --release -p benches -- leak        memory stays flat whatever a guest leaks
 //! cargo run --release -p benches -- neighbour   a plugin is quick whatever its neighbours do
 //! cargo run --release -p benches -- reload      replacing a plugin holds up no message
 //! ```
 
+mod compare;
 mod leak;
 mod neighbour;
 mod reload;
@@ -21,12 +23,17 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .expect("a runtime starts");
-    let holds = match std::env::args().nth(1).as_deref() {
+    if let Some(role) = compare::Role::of_this_process() {
+        return runtime.block_on(role.play());
+    }
+    let mut arguments = std::env::args().skip(1);
+    let holds = match arguments.next().as_deref() {
+        Some("compare") => compare::holds(arguments),
         Some("leak") => runtime.block_on(leak::holds()),
         Some("neighbour") => runtime.block_on(neighbour::holds()),
         Some("reload") => runtime.block_on(reload::holds()),
         _ => {
-            eprintln!("usage: benches leak|neighbour|reload");
+            eprintln!("usage: benches compare|leak|neighbour|reload");
             return ExitCode::from(2);
         }
     };

@@ -1,0 +1,218 @@
+//! Whole hosts beside each other, each working off a backlog of one queue: a loop over the AWS SDK,
+//! ruststream-sqs-sns, and queuelet in its modes.
+//!
+//! The server is local mode. It and each contestant are this program, started again in a [`Role`], so
+//! that each is a process of its own; all are started anew for each run, and run in turn, round after
+//! round. What must hold is in [`claims`]. The peer is there with `--features peers`:
+//!
+//! ```text
+//! cargo run --release -p benches --features peers -- compare
+//! ```
+
+mod claims;
+mod contestant;
+mod order;
+#[cfg(feature = "peers")]
+mod peer;
+mod process;
+mod raw;
+mod report;
+mod run;
+mod sample;
+mod server;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::ensure;
+use clap::Parser;
+
+use claims::claims;
+use contestant::{Contestant, Handed, Settle};
+use report::Report;
+use sample::Results;
+
+/// Says what this program is, where it is not who compares.
+const ROLE: &str = "QUEUELET_BENCH_ROLE";
+
+/// What this program is when it is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The SQS.
+    Server,
+    /// A loop over the AWS SDK.
+    Raw(Settle),
+    /// ruststream-sqs-sns, with so many workers.
+    Ruststream(Handed, u16),
+}
+
+impl Role {
+    /// The role of this process, if it has one.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let name = std::env::var(ROLE).ok()?;
+        Some(Self::of(&name).expect("a role that this program gave"))
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let mut words = name.split(' ');
+        let role = match (words.next()?, words.next(), words.next()) {
+            ("server", None, None) => Self::Server,
+            ("raw", Some("each"), None) => Self::Raw(Settle::Each),
+            ("raw", Some("batched"), None) => Self::Raw(Settle::Batched),
+            ("ruststream", Some("single"), Some(workers)) => {
+                Self::Ruststream(Handed::Single, workers.parse().ok()?)
+            }
+            ("ruststream", Some("batch"), Some(workers)) => {
+                Self::Ruststream(Handed::Batch, workers.parse().ok()?)
+            }
+            _ => return None,
+        };
+        Some(role)
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Server => "server".to_owned(),
+            Self::Raw(settle) => format!("raw {settle}"),
+            Self::Ruststream(handed, workers) => format!("ruststream {handed} {workers}"),
+        }
+    }
+
+    /// Is that, until the process is ended.
+    pub(crate) async fn play(self) -> ExitCode {
+        match self {
+            Self::Server => server::serve().await,
+            Self::Raw(settle) => raw::consume(settle).await,
+            #[cfg(feature = "peers")]
+            Self::Ruststream(handed, workers) => peer::consume(handed, workers).await,
+            #[cfg(not(feature = "peers"))]
+            Self::Ruststream(..) => {
+                eprintln!("this was built without --features peers");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+/// Whole hosts beside each other
+#[derive(Debug, Parser)]
+#[command(name = "benches compare")]
+struct Options {
+    /// How many messages a run has [default: 20000, or 4000 with --quick]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    messages: Option<u32>,
+    /// How often each runs [default: 5, or 2 with --quick]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+    /// A look: few messages, few rounds, and nothing is written without --out
+    #[arg(long)]
+    quick: bool,
+    /// Only those whose name has this in it; nothing is written without --out
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Where the tables and the plot go [default: docs/benchmarks]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+impl Options {
+    fn contestants(&self) -> Vec<Contestant> {
+        let mut all = Contestant::all();
+        all.retain(|one| {
+            let name = one.to_string();
+            self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
+        });
+        all
+    }
+
+    /// Where the report goes, if it is to be kept: a part of it would replace the whole.
+    fn out(&self) -> Option<PathBuf> {
+        let is_whole = !self.quick && self.only.is_empty() && cfg!(feature = "peers");
+        let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks");
+        self.out.clone().or_else(|| is_whole.then(own))
+    }
+}
+
+/// Whether everything holds that was measured.
+pub(crate) fn holds(arguments: impl Iterator<Item = String>) -> bool {
+    let name = "benches compare".to_owned();
+    let options = Options::parse_from(std::iter::once(name).chain(arguments));
+    match compare(&options) {
+        Ok(holds) => holds,
+        Err(error) => {
+            eprintln!("{error:#}");
+            false
+        }
+    }
+}
+
+fn compare(options: &Options) -> anyhow::Result<bool> {
+    let (messages, rounds) = if options.quick {
+        (4000, 2)
+    } else {
+        (20_000, 5)
+    };
+    let messages = options.messages.unwrap_or(messages);
+    let rounds = options.rounds.unwrap_or(rounds);
+    let contestants = options.contestants();
+    ensure!(!contestants.is_empty(), "--only leaves nobody");
+    let guests = run::Guests::build()?;
+    let runs = contestants.into_iter().map(|one| (one, Vec::new()));
+    let mut results = Results(runs.collect());
+    for round in 1..=rounds {
+        for (contestant, samples) in &mut results.0 {
+            let sample = run::run(*contestant, messages, &guests)?;
+            eprintln!(
+                "{round}/{rounds} {contestant}: {:.0} messages/s, {:.0} µs, {:.3} calls, {:.0} MiB",
+                sample.pace(),
+                sample.cpu(),
+                sample.calls(),
+                sample.peak()
+            );
+            samples.push(sample);
+        }
+    }
+    let claims = claims(&results);
+    let report = Report {
+        messages,
+        rounds,
+        results: &results,
+        claims: &claims,
+    };
+    println!("{}", report.markdown());
+    if let Some(folder) = options.out() {
+        report.write(&folder)?;
+    }
+    if !cfg!(feature = "peers") {
+        eprintln!("without --features peers nothing was compared with ruststream-sqs-sns");
+    }
+    Ok(claims.iter().all(|claim| claim.holds() != Some(false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_read_as_it_is_written() {
+        for role in [
+            Role::Server,
+            Role::Raw(Settle::Each),
+            Role::Raw(Settle::Batched),
+            Role::Ruststream(Handed::Single, 16),
+            Role::Ruststream(Handed::Batch, 1),
+        ] {
+            assert_eq!(Role::of(&role.name()), Some(role));
+        }
+        assert_eq!(Role::of("raw"), None);
+    }
+
+    #[test]
+    fn a_part_of_the_report_does_not_replace_the_whole() {
+        let out = |arguments: &[&str]| Options::parse_from(arguments).out();
+        assert_eq!(out(&["compare"]).is_some(), cfg!(feature = "peers"));
+        assert_eq!(out(&["compare", "--quick"]), None);
+        assert_eq!(out(&["compare", "--only", "raw"]), None);
+        assert!(out(&["compare", "--quick", "--out", "here"]).is_some());
+    }
+}
