@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::line::{escaped_where, is_unruly};
+
 /// A text on one line and cut where it is too long. It may come from a guest, or be the name of a
 /// file, and neither is to forge lines of the log or to act on a terminal.
 pub(crate) struct Shown<'a> {
@@ -23,18 +25,12 @@ impl<'a> Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut chars = self.text.chars();
-        for c in chars.by_ref().take(self.most) {
-            if c.is_control() {
-                write!(f, "{}", c.escape_default())?;
-            } else {
-                write!(f, "{c}")?;
-            }
-        }
-        match chars.next() {
-            Some(_) => f.write_str("…"),
-            None => Ok(()),
-        }
+        let cut = self.text.char_indices().nth(self.most);
+        let end = cut.map_or(self.text.len(), |(end, _)| end);
+        f.write_str(&escaped_where(&self.text[..end], |c| {
+            is_unruly(c) || c == '\t'
+        }))?;
+        f.write_str(if cut.is_some() { "…" } else { "" })
     }
 }
 
@@ -48,6 +44,7 @@ mod tests {
             ("größe", "größe"),
             ("a\nb\tc", "a\\nb\\tc"),
             ("\u{1b}[31mred\u{9b}", "\\u{1b}[31mred\\u{9b}"),
+            ("a\u{202e}b\u{2028}c", "a\\u{202e}b\\u{2028}c"),
         ] {
             assert_eq!(Shown::word(text).to_string(), shown);
         }

@@ -19,6 +19,7 @@ mod configuration;
 mod creating;
 mod dead_letters;
 mod embedded;
+mod endpoint;
 mod failures;
 mod fifo;
 mod folder;

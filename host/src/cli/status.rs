@@ -1,5 +1,6 @@
 //! `queuelet status`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use super::options::host_config;
 use super::{ExitAs, Failed, Outcome, print_json};
 use crate::admin::{FetchError, MountStatus, Place, PluginStatus, Status, fetch};
 use crate::config::Admin;
+use crate::line::{escaped_where, is_unruly};
 
 /// Say how a running host is. Exit code 0: it is ready; 1: it is not, or no host answers.
 #[derive(Debug, Args)]
@@ -108,7 +110,7 @@ fn print(status: &Status) {
     }
     for plugin in &status.plugins {
         for row in rows(status, plugin) {
-            table.add_row(row.map(|cell| shown(&cell)));
+            table.add_row(row.iter().map(|cell| shown(cell)));
         }
     }
     if status.plugins.is_empty() {
@@ -273,20 +275,10 @@ fn short(digest: &str) -> &str {
 }
 
 /// A text without characters that a terminal would act on, or that turn the order of what is read.
-fn shown(text: &str) -> String {
-    let acts = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if acts(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
+fn shown(text: &str) -> Cow<'_, str> {
+    escaped_where(text, |c| {
+        is_unruly(c) || matches!(c, '\t' | '\u{200b}'..='\u{200d}' | '\u{feff}')
+    })
 }
 
 #[cfg(test)]

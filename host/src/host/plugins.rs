@@ -174,10 +174,10 @@ impl Plugins {
     /// Logs what is wrong and what is worth saying.
     pub fn log(&self) {
         for refused in &self.refused {
-            error!("{}", one_line(refused));
+            error!("{refused}");
         }
         for problem in &self.resolved.problems {
-            error!("{}", one_line(problem));
+            error!("{}", problem.line());
         }
         self.log_notes();
     }
@@ -196,9 +196,4 @@ pub(super) fn log_note(note: &Note) {
         Level::Warn => warn!("{}", note.line()),
         Level::Info => info!("{}", note.line()),
     }
-}
-
-/// What has lines for people is one line of the log.
-fn one_line(what: &impl std::fmt::Display) -> String {
-    what.to_string().replace("\n  ", ": ")
 }

@@ -352,9 +352,7 @@ impl Supervisor {
 impl Entry {
     /// Why a version that comes cannot serve, as far as its queues show; it is thrown away then.
     fn refused(&mut self, opened: &OpenedQueues) -> Option<Refusal> {
-        let reasons: Vec<_> = refused(opened)
-            .map(|error| error.to_string().replace("\n  ", ": "))
-            .collect();
+        let reasons: Vec<_> = refused(opened).map(ToString::to_string).collect();
         if reasons.is_empty() {
             return None;
         }

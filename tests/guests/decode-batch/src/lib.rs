@@ -1,24 +1,11 @@
 //! Reads a batch of orders from their JSON and has nothing to do: `guest-decode`, ten at a time.
 
+#[path = "../../decode/src/order.rs"]
+mod order;
+
 use queuelet_guest::{HandlerOutcome, SqsQueue, subscriber};
-use serde::Deserialize;
 
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "what is not used is decoded all the same")]
-struct Order {
-    id: u64,
-    cents: u64,
-    customer: String,
-    lines: Vec<Line>,
-    note: String,
-}
-
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "what is not used is decoded all the same")]
-struct Line {
-    article: String,
-    count: u32,
-}
+use order::Order;
 
 #[subscriber(SqsQueue)]
 fn take(orders: Vec<Order>) -> HandlerOutcome {
