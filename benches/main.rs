@@ -8,10 +8,17 @@
 //! cargo run --release -p benches -- reload      replacing a plugin holds up no message
 //! ```
 
+mod claim;
 mod compare;
 mod leak;
+mod machine;
 mod neighbour;
+mod order;
+mod process;
 mod reload;
+mod role;
+mod sample;
+mod server;
 
 use std::process::ExitCode;
 
@@ -23,7 +30,7 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .expect("a runtime starts");
-    if let Some(role) = compare::Role::of_this_process() {
+    if let Some(role) = role::Role::of_this_process() {
         return runtime.block_on(role.play());
     }
     let mut arguments = std::env::args().skip(1);

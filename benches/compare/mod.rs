@@ -1,7 +1,7 @@
 //! Whole hosts beside each other, each working off a backlog of one queue: a loop over the AWS SDK,
 //! ruststream-sqs-sns, and queuelet in its modes.
 //!
-//! The server is local mode. It and each contestant are this program, started again in a [`Role`], so
+//! The server is local mode. It and each contestant are this program, started again in a [`Role`](crate::role::Role), so
 //! that each is a process of its own; all are started anew for each run, and run in turn, round after
 //! round. What must hold is in [`claims`]. The peer is there with `--features peers`:
 //!
@@ -11,88 +11,24 @@
 
 mod claims;
 mod contestant;
-mod order;
 #[cfg(feature = "peers")]
-mod peer;
-mod process;
-mod raw;
+pub(crate) mod peer;
+pub(crate) mod raw;
 mod report;
 mod run;
-mod sample;
-mod server;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::ensure;
 use clap::Parser;
 
+pub(crate) use contestant::{Handed, Settle};
+
+use crate::claim;
+use crate::sample::Results;
 use claims::claims;
-use contestant::{Contestant, Handed, Settle};
+use contestant::Contestant;
 use report::Report;
-use sample::Results;
-
-/// Says what this program is, where it is not who compares.
-const ROLE: &str = "QUEUELET_BENCH_ROLE";
-
-/// What this program is when it is started again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// The SQS.
-    Server,
-    /// A loop over the AWS SDK.
-    Raw(Settle),
-    /// ruststream-sqs-sns, with so many workers.
-    Ruststream(Handed, u16),
-}
-
-impl Role {
-    /// The role of this process, if it has one.
-    pub(crate) fn of_this_process() -> Option<Self> {
-        let name = std::env::var(ROLE).ok()?;
-        Some(Self::of(&name).expect("a role that this program gave"))
-    }
-
-    fn of(name: &str) -> Option<Self> {
-        let mut words = name.split(' ');
-        let role = match (words.next()?, words.next(), words.next()) {
-            ("server", None, None) => Self::Server,
-            ("raw", Some("each"), None) => Self::Raw(Settle::Each),
-            ("raw", Some("batched"), None) => Self::Raw(Settle::Batched),
-            ("ruststream", Some("single"), Some(workers)) => {
-                Self::Ruststream(Handed::Single, workers.parse().ok()?)
-            }
-            ("ruststream", Some("batch"), Some(workers)) => {
-                Self::Ruststream(Handed::Batch, workers.parse().ok()?)
-            }
-            _ => return None,
-        };
-        Some(role)
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::Server => "server".to_owned(),
-            Self::Raw(settle) => format!("raw {settle}"),
-            Self::Ruststream(handed, workers) => format!("ruststream {handed} {workers}"),
-        }
-    }
-
-    /// Is that, until the process is ended.
-    pub(crate) async fn play(self) -> ExitCode {
-        match self {
-            Self::Server => server::serve().await,
-            Self::Raw(settle) => raw::consume(settle).await,
-            #[cfg(feature = "peers")]
-            Self::Ruststream(handed, workers) => peer::consume(handed, workers).await,
-            #[cfg(not(feature = "peers"))]
-            Self::Ruststream(..) => {
-                eprintln!("this was built without --features peers");
-                ExitCode::from(2)
-            }
-        }
-    }
-}
 
 /// Whole hosts beside each other
 #[derive(Debug, Parser)]
@@ -158,7 +94,7 @@ fn compare(options: &Options) -> anyhow::Result<bool> {
     ensure!(!contestants.is_empty(), "--only leaves nobody");
     let guests = run::Guests::build()?;
     let runs = contestants.into_iter().map(|one| (one, Vec::new()));
-    let mut results = Results(runs.collect());
+    let mut results: Results<Contestant> = Results(runs.collect());
     for round in 1..=rounds {
         for (contestant, samples) in &mut results.0 {
             let sample = run::run(*contestant, messages, &guests)?;
@@ -186,26 +122,12 @@ fn compare(options: &Options) -> anyhow::Result<bool> {
     if !cfg!(feature = "peers") {
         eprintln!("without --features peers nothing was compared with ruststream-sqs-sns");
     }
-    Ok(claims.iter().all(|claim| claim.holds() != Some(false)))
+    Ok(claim::all_hold(&claims))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_role_is_read_as_it_is_written() {
-        for role in [
-            Role::Server,
-            Role::Raw(Settle::Each),
-            Role::Raw(Settle::Batched),
-            Role::Ruststream(Handed::Single, 16),
-            Role::Ruststream(Handed::Batch, 1),
-        ] {
-            assert_eq!(Role::of(&role.name()), Some(role));
-        }
-        assert_eq!(Role::of("raw"), None);
-    }
 
     #[test]
     fn a_part_of_the_report_does_not_replace_the_whole() {

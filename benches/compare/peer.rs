@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ruststream_sqs_sns::prelude::*;
 
 use super::contestant::Handed;
-use super::order::Order;
+use crate::order::Order;
 
 #[subscriber(SqsQueue::new("orders"))]
 async fn take(order: &Order) -> HandlerOutcome {
@@ -28,7 +28,7 @@ async fn take_batch(orders: &[Order]) -> HandlerOutcome {
 }
 
 /// Consumes until it is ended.
-pub(super) async fn consume(handed: Handed, workers: u16) -> ExitCode {
+pub(crate) async fn consume(handed: Handed, workers: u16) -> ExitCode {
     let workers = NonZeroUsize::new(workers.into()).unwrap_or(NonZeroUsize::MIN);
     let info = AppInfo::new("orders", "1.0.0");
     let app = RustStream::new(info).with_broker(SqsBroker::new(), |b| match handed {

@@ -10,10 +10,10 @@ use aws_smithy_http_client::{Builder, tls};
 use tokio::task::JoinSet;
 
 use super::contestant::{MANY, Settle};
-use super::order::{Order, QUEUE};
+use crate::order::{Order, QUEUE};
 
 /// Consumes until it is ended.
-pub(super) async fn consume(settle: Settle) -> ExitCode {
+pub(crate) async fn consume(settle: Settle) -> ExitCode {
     match consuming(settle).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

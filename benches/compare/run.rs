@@ -7,12 +7,12 @@ use anyhow::Context;
 use queuelet::build::build;
 
 use super::contestant::{Contestant, Handed, Instances, Settle, Who};
-use super::order::QUEUE;
-use super::process::Started;
-use super::sample::Sample;
-use super::server::Server;
-use super::{ROLE, Role};
+use crate::order::QUEUE;
+use crate::process::Started;
 use crate::reload::AS_HOST;
+use crate::role::{ROLE, Role};
+use crate::sample::Sample;
+use crate::server::Server;
 
 /// The guests that the host's handlers are.
 pub(super) struct Guests {

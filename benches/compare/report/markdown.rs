@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::claims::{Bound, Claim};
 use super::super::contestant::{Contestant, Who};
-use super::super::order::LENGTH;
-use super::super::sample::{Sample, Spread};
-use super::{Machine, PLOT, Report, Row};
+use super::{PLOT, Report, Row};
+use crate::claim;
+use crate::machine::Machine;
+use crate::order::LENGTH;
+use crate::sample::Sample;
 
 impl Report<'_> {
     /// The document.
@@ -18,12 +19,6 @@ impl Report<'_> {
     }
 
     fn write_markdown(&self, text: &mut String) -> std::fmt::Result {
-        let Machine {
-            cores,
-            cpu,
-            kernel,
-            aws_sdk_sqs,
-        } = Machine::of_this();
         writeln!(
             text,
             "# Beside the SDK and a peer
@@ -35,18 +30,16 @@ delete, in a process of its own beside local mode's, which is another. All conte
 Numbers are medians over the rounds, with the least and the greatest in parentheses; ratios are taken within each
 round. CPU is that of the contestant's process; calls are counted where they arrive, those of the start among them.
 
-Machine: {cores} cores of {cpu}, Linux {kernel}; aws-sdk-sqs {aws_sdk_sqs} throughout, ruststream-sqs-sns 0.7.1.
+Machine: {machine} throughout, ruststream-sqs-sns 0.7.1.
 
 ## What must hold
 
-| what | bound | measured | |
-|---|---|---|---|",
+{claims}",
             messages = self.messages,
             rounds = self.rounds,
+            machine = Machine::of_this(),
+            claims = claim::table(self.claims).trim_end(),
         )?;
-        for claim in self.claims {
-            write_claim(text, claim)?;
-        }
         writeln!(
             text,
             "
@@ -84,40 +77,14 @@ beside the SDK loop that deletes in the same way, \"of ruststream\" beside rusts
         writeln!(
             text,
             "| {one} | {} | {} | {of_peer} | {} | {} | {:.3} | {:.0} |",
-            whole(row.pace),
+            row.pace.whole(),
             ratio(raw, Sample::pace),
-            whole(row.cpu),
+            row.cpu.whole(),
             ratio(raw, Sample::cpu),
             row.calls.median,
             row.peak.max,
         )
     }
-}
-
-fn whole(spread: Spread) -> String {
-    let Spread { median, min, max } = spread;
-    format!("{median:.0} ({min:.0} to {max:.0})")
-}
-
-fn write_claim(text: &mut String, claim: &Claim) -> std::fmt::Result {
-    let bound = match claim.bound {
-        Bound::AtLeast(bound) => format!("at least {bound}"),
-        Bound::AtMost(bound) => format!("at most {bound}"),
-    };
-    let measured = claim.measured.map_or(String::new(), |measured| {
-        let Spread { median, min, max } = measured;
-        format!("{median:.2} ({min:.2} to {max:.2})")
-    });
-    let verdict = match claim.holds() {
-        Some(true) => "holds",
-        Some(false) => "**does not hold**",
-        None => "not measured",
-    };
-    writeln!(
-        text,
-        "| {} | {bound} | {measured} | {verdict} |",
-        claim.what
-    )
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::claims::Claim;
 use super::contestant::Contestant;
-use super::order::LENGTH;
-use super::sample::{Results, Sample, Spread};
+use crate::claim::{self, Claim};
+use crate::machine::Machine;
+use crate::order::LENGTH;
+use crate::sample::{Results, Sample, Spread};
 
 /// The plot's file, beside the tables.
 const PLOT: &str = "compare.svg";
@@ -20,34 +21,8 @@ const PLOT: &str = "compare.svg";
 pub(super) struct Report<'a> {
     pub(super) messages: u32,
     pub(super) rounds: u16,
-    pub(super) results: &'a Results,
+    pub(super) results: &'a Results<Contestant>,
     pub(super) claims: &'a [Claim],
-}
-
-/// The machine that it ran on.
-#[derive(Serialize)]
-struct Machine {
-    cores: usize,
-    cpu: String,
-    kernel: String,
-    aws_sdk_sqs: &'static str,
-}
-
-impl Machine {
-    fn of_this() -> Self {
-        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = info
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        let model = model.map(|rest| rest.trim_start_matches([' ', '\t', ':']));
-        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Self {
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            cpu: model.unwrap_or("unknown").trim().to_owned(),
-            kernel: kernel.trim().to_owned(),
-            aws_sdk_sqs: aws_sdk_sqs::meta::PKG_VERSION,
-        }
-    }
 }
 
 /// One contestant's numbers.
@@ -78,19 +53,13 @@ impl Report<'_> {
     /// Everything, for a machine: the runs themselves too.
     fn json(&self) -> anyhow::Result<String> {
         #[derive(Serialize)]
-        struct Document<'a> {
+        struct Document<'a, C> {
             machine: Machine,
             messages: u32,
             message_bytes: usize,
             rounds: u16,
-            claims: Vec<Judged<'a>>,
+            claims: Vec<C>,
             contestants: Vec<Ran<'a>>,
-        }
-        #[derive(Serialize)]
-        struct Judged<'a> {
-            #[serde(flatten)]
-            claim: &'a Claim,
-            holds: Option<bool>,
         }
         #[derive(Serialize)]
         struct Ran<'a> {
@@ -112,16 +81,12 @@ impl Report<'_> {
             peak_mib: row.peak,
             runs: self.results.of(row.contestant).unwrap_or_default(),
         };
-        let judged = |claim| Judged {
-            claim,
-            holds: claim.holds(),
-        };
         let document = Document {
             machine: Machine::of_this(),
             messages: self.messages,
             message_bytes: LENGTH,
             rounds: self.rounds,
-            claims: self.claims.iter().map(judged).collect(),
+            claims: claim::judged(self.claims),
             contestants: self.rows().into_iter().map(ran).collect(),
         };
         Ok(serde_json::to_string_pretty(&document)? + "\n")
@@ -144,8 +109,8 @@ impl Report<'_> {
 mod tests {
     use super::super::claims::claims;
     use super::super::contestant::{Instances, MANY, Settle};
-    use super::super::sample::tests::at_pace;
     use super::*;
+    use crate::sample::tests::at_pace;
 
     /// A report of two contestants, handed to who looks at it.
     pub(super) fn with_report(look: impl FnOnce(&Report<'_>)) {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::super::contestant::{Instances, Who};
-use super::super::sample::Spread;
 use super::Row;
+use crate::sample::Spread;
 
 // In pixels.
 const LINE: f64 = 22.0;

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 
 /// The queue that all read.
-pub(super) const QUEUE: &str = "orders";
+pub(crate) const QUEUE: &str = "orders";
 /// How long a body is.
-pub(super) const LENGTH: usize = 256;
+pub(crate) const LENGTH: usize = 256;
 
 /// An order, as a consumer would have it. `guest-decode` has the same.
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "what is not used is decoded all the same")]
-pub(super) struct Order {
+pub(crate) struct Order {
     id: u64,
     cents: u64,
     customer: String,
@@ -27,13 +27,13 @@ struct Line {
 
 impl Order {
     /// Whether there is anything to take: what a handler looks at.
-    pub(super) fn is_worth_something(&self) -> bool {
+    pub(crate) fn is_worth_something(&self) -> bool {
         self.cents != 0
     }
 }
 
 /// The body of one order.
-pub(super) fn body(id: u64) -> String {
+pub(crate) fn body(id: u64) -> String {
     let mut body = format!(
         r#"{{"id":{id:>8},"cents":1999,"customer":"c-04711","lines":[{{"article":"kettle","count":1}},{{"article":"cup","count":6}}],"note":""#
     );

@@ -2,53 +2,51 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::contestant::Contestant;
-
 /// What one run showed, from the first receive to the last delete.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Sample {
-    pub(super) messages: u32,
-    pub(super) seconds: f64,
+pub(crate) struct Sample {
+    pub(crate) messages: u32,
+    pub(crate) seconds: f64,
     /// Of the contestant's process.
-    pub(super) cpu_seconds: f64,
+    pub(crate) cpu_seconds: f64,
     /// That reached SQS, those of the contestant's start among them.
-    pub(super) calls: u32,
-    pub(super) peak_kib: u32,
+    pub(crate) calls: u32,
+    pub(crate) peak_kib: u32,
 }
 
 impl Sample {
     /// Messages a second.
-    pub(super) fn pace(&self) -> f64 {
+    pub(crate) fn pace(&self) -> f64 {
         f64::from(self.messages) / self.seconds
     }
 
     /// Microseconds of CPU a message.
-    pub(super) fn cpu(&self) -> f64 {
+    pub(crate) fn cpu(&self) -> f64 {
         self.cpu_seconds * 1e6 / f64::from(self.messages)
     }
 
     /// Calls a message.
-    pub(super) fn calls(&self) -> f64 {
+    pub(crate) fn calls(&self) -> f64 {
         f64::from(self.calls) / f64::from(self.messages)
     }
 
     /// MiB of memory at the most.
-    pub(super) fn peak(&self) -> f64 {
+    pub(crate) fn peak(&self) -> f64 {
         f64::from(self.peak_kib) / 1024.0
     }
 }
 
 /// The middle of several numbers, the least and the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {
     /// Of no numbers there is none.
-    pub(super) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(numbers: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut numbers: Vec<_> = numbers.into_iter().collect();
         numbers.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*numbers.first()?, *numbers.last()?);
@@ -60,48 +58,44 @@ impl Spread {
             max,
         })
     }
+
+    /// Told in whole numbers.
+    pub(crate) fn whole(self) -> String {
+        let Self { median, min, max } = self;
+        format!("{median:.0} ({min:.0} to {max:.0})")
+    }
 }
 
-/// The runs of all contestants, of each one a round.
-#[derive(Debug, Default)]
-pub(super) struct Results(pub(super) Vec<(Contestant, Vec<Sample>)>);
+/// The runs of all that ran, of each one a round.
+#[derive(Debug)]
+pub(crate) struct Results<W>(pub(crate) Vec<(W, Vec<Sample>)>);
 
-impl Results {
-    /// The runs of one contestant, in the order of the rounds; none where it did not run.
-    pub(super) fn of(&self, contestant: Contestant) -> Option<&[Sample]> {
-        let found = self.0.iter().find(|(one, _)| *one == contestant);
+impl<W: Copy + PartialEq> Results<W> {
+    /// The runs of one of them, in the order of the rounds; none where it did not run.
+    pub(crate) fn of(&self, who: W) -> Option<&[Sample]> {
+        let found = self.0.iter().find(|(one, _)| *one == who);
         found.map(|(_, samples)| samples.as_slice())
     }
 
-    /// What a contestant's runs come to in one number.
-    pub(super) fn spread(
-        &self,
-        contestant: Contestant,
-        number: fn(&Sample) -> f64,
-    ) -> Option<Spread> {
-        Spread::of(self.of(contestant)?.iter().map(number))
+    /// What the runs of one come to in one number.
+    pub(crate) fn spread(&self, who: W, number: fn(&Sample) -> f64) -> Option<Spread> {
+        Spread::of(self.of(who)?.iter().map(number))
     }
 
-    /// A contestant's number beside another's. Each is put beside the one of its own round, since the
+    /// The number of one beside another's. Each is put beside the one of its own round, since the
     /// pace of a machine changes with the hour.
-    pub(super) fn ratio(
-        &self,
-        contestant: Contestant,
-        beside: Contestant,
-        number: fn(&Sample) -> f64,
-    ) -> Option<Spread> {
-        let pairs = self.of(contestant)?.iter().zip(self.of(beside)?);
+    pub(crate) fn ratio(&self, who: W, beside: W, number: fn(&Sample) -> f64) -> Option<Spread> {
+        let pairs = self.of(who)?.iter().zip(self.of(beside)?);
         Spread::of(pairs.map(|(one, other)| number(one) / number(other)))
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::contestant::Settle;
+pub(crate) mod tests {
     use super::*;
 
     /// A run of 1000 messages at a pace.
-    pub(in super::super) fn at_pace(pace: f64) -> Sample {
+    pub(crate) fn at_pace(pace: f64) -> Sample {
         Sample {
             messages: 1000,
             seconds: 1000.0 / pace,
@@ -130,16 +124,13 @@ pub(super) mod tests {
 
     #[test]
     fn a_ratio_is_one_of_runs_of_the_same_round() {
-        let (one, other) = (Contestant::ruststream(1), Contestant::raw(Settle::Each));
         let results = Results(vec![
-            (one, [128.0, 16.0, 64.0].map(at_pace).into()),
-            (other, [256.0, 16.0, 16.0].map(at_pace).into()),
+            ("one", [128.0, 16.0, 64.0].map(at_pace).into()),
+            ("other", [256.0, 16.0, 16.0].map(at_pace).into()),
         ]);
-        let ratio = results.ratio(one, other, Sample::pace).expect("both ran");
+        let ratio = results.ratio("one", "other", Sample::pace);
+        let ratio = ratio.expect("both ran");
         assert_eq!((ratio.median, ratio.min, ratio.max), (1.0, 0.5, 4.0));
-        assert_eq!(
-            results.ratio(one, Contestant::ruststream(16), Sample::pace),
-            None
-        );
+        assert_eq!(results.ratio("one", "nobody", Sample::pace), None);
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 const TICKS: f64 = 100.0;
 
 /// A process that ends with its owner.
-pub(super) struct Started(pub(super) Child);
+pub(crate) struct Started(pub(crate) Child);
 
 impl Drop for Started {
     fn drop(&mut self) {
@@ -21,7 +21,7 @@ impl Drop for Started {
 
 impl Started {
     /// Starts this program again. What it says on stdout is for its owner to read.
-    pub(super) fn again(prepare: impl FnOnce(&mut Command)) -> anyhow::Result<Self> {
+    pub(crate) fn again(prepare: impl FnOnce(&mut Command)) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
@@ -29,7 +29,7 @@ impl Started {
     }
 
     /// Its number.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }
 }
@@ -38,7 +38,7 @@ impl Started {
 ///
 /// # Errors
 /// Where it has ended.
-pub(super) fn cpu(process: u32) -> anyhow::Result<f64> {
+pub(crate) fn cpu(process: u32) -> anyhow::Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     cpu_of(&stat).with_context(|| format!("process {process}"))
 }
@@ -60,7 +60,7 @@ fn cpu_of(stat: &str) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// Where it has ended.
-pub(super) fn peak_kib(process: u32) -> anyhow::Result<u32> {
+pub(crate) fn peak_kib(process: u32) -> anyhow::Result<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     peak_of(&status).with_context(|| format!("process {process} has no VmHWM"))
 }

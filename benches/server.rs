@@ -14,10 +14,10 @@ use queuelet::sqs::{AwsSqs, Connection, Outgoing, QueueUrl, SqsApi};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
-use super::order::{QUEUE, body};
-use super::process::{Started, cpu, peak_kib};
-use super::sample::Sample;
-use super::{ROLE, Role};
+use crate::order::{QUEUE, body};
+use crate::process::{Started, cpu, peak_kib};
+use crate::role::{ROLE, Role};
+use crate::sample::Sample;
 
 /// How often the calls are looked at: what a run's time is exact to.
 const LOOK: Duration = Duration::from_millis(2);
@@ -51,7 +51,7 @@ enum Answer {
 }
 
 /// The server of a run. It ends with its owner.
-pub(super) struct Server {
+pub(crate) struct Server {
     _process: Started,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -60,7 +60,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it.
-    pub(super) fn start() -> anyhow::Result<Self> {
+    pub(crate) fn start() -> anyhow::Result<Self> {
         let mut process = Started::again(|command| {
             command.env(ROLE, Role::Server.name());
         })?;
@@ -80,12 +80,12 @@ impl Server {
     }
 
     /// Where it listens.
-    pub(super) fn endpoint(&self) -> &str {
+    pub(crate) fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// Puts so many messages into the queue.
-    pub(super) fn fill(&mut self, messages: u32) -> anyhow::Result<()> {
+    pub(crate) fn fill(&mut self, messages: u32) -> anyhow::Result<()> {
         match self.told(&Told::Fill(messages))? {
             Answer::Filled => Ok(()),
             other => bail!(unexpected(other)),
@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// Waits until this process has deleted so many messages, and answers what that took.
-    pub(super) fn watch(&mut self, process: u32, messages: u32) -> anyhow::Result<Sample> {
+    pub(crate) fn watch(&mut self, process: u32, messages: u32) -> anyhow::Result<Sample> {
         match self.told(&Told::Watch { process, messages })? {
             Answer::Watched(sample) => Ok(sample),
             other => bail!(unexpected(other)),
@@ -121,7 +121,7 @@ fn unexpected(answer: Answer) -> String {
 }
 
 /// Is the server, until stdin ends.
-pub(super) async fn serve() -> ExitCode {
+pub(crate) async fn serve() -> ExitCode {
     match serving().await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
