@@ -1,5 +1,7 @@
 //! What the benchmarks share: guests built from `tests/guests`, and messages to hand them.
 
+pub mod cost;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,14 +28,19 @@ pub fn message() -> Arc<SqsMessage> {
         value: HeaderValue::Text("a value of some length".into()),
         label: None,
     };
-    let padding = "x".repeat(230);
     Arc::new(SqsMessage {
-        body: format!(r#"{{"do":"ack","pad":"{padding}"}}"#).into(),
+        body: body().into(),
         headers: (0..4).map(header).collect(),
         id: Some("9b2c9c7e-3f1d-4c5e-8a55-2f5b1f0d6c11".into()),
         receive_count: Some(1),
         ..SqsMessage::default()
     })
+}
+
+/// A body of 256 bytes that `guest-outcome` acks.
+pub fn body() -> String {
+    let padding = "x".repeat(230);
+    format!(r#"{{"do":"ack","pad":"{padding}"}}"#)
 }
 
 /// A call from a queue, with no time limit.

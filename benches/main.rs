@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p benches -- compare     what a message costs beside the AWS SDK and a peer
+//! cargo run --release -p benches -- cost        what queuelet itself costs a message
 //! cargo run --release -p benches -- leak        memory stays flat whatever a guest leaks
 //! cargo run --release -p benches -- neighbour   a plugin is quick whatever its neighbours do
 //! cargo run --release -p benches -- reload      replacing a plugin holds up no message
@@ -22,6 +23,10 @@ mod server;
 
 use std::process::ExitCode;
 
+/// It counts for `cost`. For everybody else it is the system's.
+#[global_allocator]
+static ALLOCATOR: benches::cost::Counting = benches::cost::Counting;
+
 fn main() -> ExitCode {
     if std::env::var_os(reload::AS_HOST).is_some() {
         return queuelet::cli::main();
@@ -36,11 +41,12 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let holds = match arguments.next().as_deref() {
         Some("compare") => compare::holds(arguments),
+        Some("cost") => benches::cost::holds(arguments),
         Some("leak") => runtime.block_on(leak::holds()),
         Some("neighbour") => runtime.block_on(neighbour::holds()),
         Some("reload") => runtime.block_on(reload::holds()),
         _ => {
-            eprintln!("usage: benches compare|leak|neighbour|reload");
+            eprintln!("usage: benches compare|cost|leak|neighbour|reload");
             return ExitCode::from(2);
         }
     };
