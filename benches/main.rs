@@ -11,6 +11,7 @@
 
 mod claim;
 mod compare;
+mod host;
 mod leak;
 mod machine;
 mod neighbour;
@@ -28,9 +29,6 @@ use std::process::ExitCode;
 static ALLOCATOR: benches::cost::Counting = benches::cost::Counting;
 
 fn main() -> ExitCode {
-    if std::env::var_os(reload::AS_HOST).is_some() {
-        return queuelet::cli::main();
-    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -1,6 +1,7 @@
 //! Processes: started in a role of this program, and what the system says of one.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -22,7 +23,15 @@ impl Drop for Started {
 impl Started {
     /// Starts this program again. What it says on stdout is for its owner to read.
     pub(crate) fn again(prepare: impl FnOnce(&mut Command)) -> anyhow::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        Self::program(&std::env::current_exe()?, prepare)
+    }
+
+    /// Starts a program. What it says on stdout is for its owner to read.
+    pub(crate) fn program(
+        program: &Path,
+        prepare: impl FnOnce(&mut Command),
+    ) -> anyhow::Result<Self> {
+        let mut command = Command::new(program);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
         Ok(Self(command.spawn()?))

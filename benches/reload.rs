@@ -1,9 +1,9 @@
 //! What reloads cost the messages that flow meanwhile: a plugin is replaced again and again, in
 //! every way that people replace files, beside a run without a reload.
 //!
-//! The host is this program, started a second time, so that it is a process of its own. Fails where
-//! a message was lost, handled twice, or handled by a version that was not live when it began; or
-//! where the 99th percentile of the pause between two handled messages grew by over 100 ms.
+//! The host is a process of its own. Fails where a message was lost, handled twice, or handled by a
+//! version that was not live when it began; or where the 99th percentile of the pause between two
+//! handled messages grew by over 100 ms.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,8 +21,8 @@ use queuelet::plugin::Digest;
 use queuelet::sqs::{AwsSqs, Connection, Outgoing, QueueUrl, Receive, SqsApi};
 use serde::Deserialize;
 
-/// Set in the environment of the host that this program starts.
-pub(crate) const AS_HOST: &str = "QUEUELET_BENCH_AS_HOST";
+use crate::host;
+
 const A_SECOND: u64 = 500;
 const SECONDS: u64 = 60;
 const REPLACEMENTS: u32 = 50;
@@ -45,14 +45,15 @@ async fn compare() -> anyhow::Result<()> {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let guest = build(&tree, &["guest-versioned"])?.remove(0);
     let component = fs::read(guest)?;
+    let program = host::program()?;
     println!(
         "{A_SECOND} messages a second for {SECONDS} s, without a reload and with {REPLACEMENTS}"
     );
     println!("| run | handled | versions | pause p50 | p99 | longest |");
     println!("|---|---|---|---|---|---|");
-    let alone = run(&component, 0).await?;
+    let alone = run(&program, &component, 0).await?;
     alone.print("no reload");
-    let reloads = run(&component, REPLACEMENTS).await?;
+    let reloads = run(&program, &component, REPLACEMENTS).await?;
     reloads.print("reloads");
     let growth = reloads.percentile(99).saturating_sub(alone.percentile(99));
     println!("the 99th percentile grew by {growth:?}");
@@ -97,7 +98,7 @@ impl Outcome {
     }
 }
 
-async fn run(component: &[u8], replacements: u32) -> anyhow::Result<Outcome> {
+async fn run(program: &Path, component: &[u8], replacements: u32) -> anyhow::Result<Outcome> {
     let server = LocalServer::bind(([127, 0, 0, 1], 0).into()).await?;
     let connection = Connection::local(&server.endpoint(), &AwsSettings::default()).await;
     let api = connection.client(None)?;
@@ -110,7 +111,7 @@ async fn run(component: &[u8], replacements: u32) -> anyhow::Result<Outcome> {
     fs::write(plugins.join("versioned.wasm"), version(component, 1))?;
     let mount = "queue = 'versioned'\nreply = 'handled'\nworkers = 4\nvisibility = '2m'\n";
     fs::write(plugins.join("versioned.toml"), mount)?;
-    let host = Host::start(&plugins, &server.endpoint())?;
+    let host = Host::start(program, &plugins, &server.endpoint())?;
 
     let sent = A_SECOND * SECONDS;
     let sending = tokio::spawn(send(Arc::clone(&api), source));
@@ -155,9 +156,8 @@ struct Host {
 }
 
 impl Host {
-    fn start(plugins: &Path, endpoint: &str) -> anyhow::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .env(AS_HOST, "1")
+    fn start(program: &Path, plugins: &Path, endpoint: &str) -> anyhow::Result<Self> {
+        let mut child = Command::new(program)
             .env("QUEUELET_LOG_FORMAT", "json")
             .args(["run", "--admin", "off", "--region", "us-east-1"])
             .args(["--endpoint-url", endpoint, "--plugins"])

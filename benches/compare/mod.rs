@@ -1,9 +1,9 @@
 //! Whole hosts beside each other, each working off a backlog of one queue: a loop over the AWS SDK,
 //! ruststream-sqs-sns, and queuelet in its modes.
 //!
-//! The server is local mode. It and each contestant are this program, started again in a [`Role`](crate::role::Role), so
-//! that each is a process of its own; all are started anew for each run, and run in turn, round after
-//! round. What must hold is in [`claims`]. The peer is there with `--features peers`:
+//! Each is a process of its own, started anew for each run, in turn, round after round: queuelet is the
+//! program that users have, the server (local mode) and the others are this one, started again in a
+//! [`Role`](crate::role::Role). What must hold is in [`claims`]. The peer is there with `--features peers`:
 //!
 //! ```text
 //! cargo run --release -p benches --features peers -- compare
@@ -46,6 +46,9 @@ struct Options {
     /// Only those whose name has this in it; nothing is written without --out
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// The host to run [default: the one of this tree, which is built]
+    #[arg(long, value_name = "FILE")]
+    host: Option<PathBuf>,
     /// Where the tables and the plot go [default: docs/benchmarks]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -63,7 +66,8 @@ impl Options {
 
     /// Where the report goes, if it is to be kept: a part of it would replace the whole.
     fn out(&self) -> Option<PathBuf> {
-        let is_whole = !self.quick && self.only.is_empty() && cfg!(feature = "peers");
+        let is_whole =
+            !self.quick && self.only.is_empty() && self.host.is_none() && cfg!(feature = "peers");
         let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks");
         self.out.clone().or_else(|| is_whole.then(own))
     }
@@ -92,12 +96,12 @@ fn compare(options: &Options) -> anyhow::Result<bool> {
     let rounds = options.rounds.unwrap_or(rounds);
     let contestants = options.contestants();
     ensure!(!contestants.is_empty(), "--only leaves nobody");
-    let guests = run::Guests::build()?;
+    let built = run::Built::with(options.host.clone())?;
     let runs = contestants.into_iter().map(|one| (one, Vec::new()));
     let mut results: Results<Contestant> = Results(runs.collect());
     for round in 1..=rounds {
         for (contestant, samples) in &mut results.0 {
-            let sample = run::run(*contestant, messages, &guests)?;
+            let sample = run::run(*contestant, messages, &built)?;
             eprintln!(
                 "{round}/{rounds} {contestant}: {:.0} messages/s, {:.0} µs, {:.3} calls, {:.0} MiB",
                 sample.pace(),
@@ -135,6 +139,7 @@ mod tests {
         assert_eq!(out(&["compare"]).is_some(), cfg!(feature = "peers"));
         assert_eq!(out(&["compare", "--quick"]), None);
         assert_eq!(out(&["compare", "--only", "raw"]), None);
+        assert_eq!(out(&["compare", "--host", "another"]), None);
         assert!(out(&["compare", "--quick", "--out", "here"]).is_some());
     }
 }

@@ -1,36 +1,44 @@
 //! One run: a server of its own with a backlog, and a contestant that works it off.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
 use queuelet::build::build;
 
 use super::contestant::{Contestant, Handed, Instances, Settle, Who};
+use crate::host;
 use crate::order::QUEUE;
 use crate::process::Started;
-use crate::reload::AS_HOST;
 use crate::role::{ROLE, Role};
 use crate::sample::Sample;
 use crate::server::Server;
 
-/// The guests that the host's handlers are.
-pub(super) struct Guests {
+/// What runs are made of.
+pub(super) struct Built {
+    host: PathBuf,
+    /// The host's handlers.
     single: PathBuf,
     batch: PathBuf,
 }
 
-impl Guests {
-    /// Builds them.
-    pub(super) fn build() -> anyhow::Result<Self> {
-        let tree = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+impl Built {
+    /// Builds the handlers, and the host where there is none to be taken.
+    pub(super) fn with(host: Option<PathBuf>) -> anyhow::Result<Self> {
+        let host = host.map_or_else(host::program, Ok)?;
+        let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let [single, batch] = build(&tree, &["guest-decode", "guest-decode-batch"])?
             .try_into()
             .map_err(|_| anyhow::anyhow!("two guests are two files"))?;
-        Ok(Self { single, batch })
+        Ok(Self {
+            host,
+            single,
+            batch,
+        })
     }
 
-    fn of(&self, handed: Handed) -> &PathBuf {
+    fn handler(&self, handed: Handed) -> &Path {
         match handed {
             Handed::Single => &self.single,
             Handed::Batch => &self.batch,
@@ -39,11 +47,7 @@ impl Guests {
 }
 
 /// Has a contestant work off a backlog.
-pub(super) fn run(
-    contestant: Contestant,
-    messages: u32,
-    guests: &Guests,
-) -> anyhow::Result<Sample> {
+pub(super) fn run(contestant: Contestant, messages: u32, built: &Built) -> anyhow::Result<Sample> {
     let mut server = Server::start()?;
     server.fill(messages)?;
     let folder = tempfile::tempdir()?;
@@ -52,27 +56,31 @@ pub(super) fn run(
     let mount = matches!(contestant.who, Who::Queuelet(_)).then(|| mount(contestant));
     if let Some(mount) = &mount {
         fs::copy(
-            guests.of(contestant.handed),
+            built.handler(contestant.handed),
             folder.path().join("decode.wasm"),
         )?;
         fs::write(folder.path().join("decode.toml"), mount)?;
     }
     // All find the server the same way.
-    let started = Started::again(|command| {
+    let role = role(contestant);
+    let prepare = |command: &mut Command| {
         command
             .env("AWS_ENDPOINT_URL", server.endpoint())
             .env("AWS_REGION", "us-east-1")
             .env("AWS_ACCESS_KEY_ID", "bench")
             .env("AWS_SECRET_ACCESS_KEY", "bench")
             .stderr(said);
-        match role(contestant) {
+        match role {
             Some(role) => command.env(ROLE, role.name()),
             None => command
-                .env(AS_HOST, "1")
                 .args(["run", "--admin", "off", "--plugins"])
                 .arg(folder.path()),
         };
-    })?;
+    };
+    let started = match role {
+        Some(_) => Started::again(prepare),
+        None => Started::program(&built.host, prepare),
+    }?;
     server.watch(started.id(), messages).with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
         format!("{contestant}\n{said}")
